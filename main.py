@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,11 +29,19 @@ orbit://group/NAME, orbit://message/ID or orbit://PAGE opens there, in the windo
 EXIT_CODES = """\
 exit codes: 0 success, 1 failure or a partial result, 2 wrong arguments, 3 the store cannot be used,
 4 a port or an address cannot be used, 5 the broker process failed, 6 a broker refused, 7 the report failed, 8 Java failed,
-70 a fault of Orbit itself, 130 cancelled"""
+70 a fault of Orbit itself, 130 cancelled, 141 nobody reads the output any more"""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run one command; returns the exit code of the process."""
+    from broker_core.file_modes import close_to_others
+    from broker_core.output import run_command
+
+    close_to_others()
+    return run_command(partial(_run, argv))
+
+
+def _run(argv: Sequence[str]) -> int:
     from broker_core.children import disown
     from broker_core.errors import OrbitError
     from broker_core.output import settle
@@ -49,8 +58,26 @@ def main(argv: Sequence[str]) -> int:
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"orbit: {error.filename} cannot be used: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
+
+
+def run() -> int:
+    """Entry point of the installed command, which behaves as ``./orbit`` does.
+
+    Its Python reads variables of other programs and texts in any coding, so it is replaced by one that does not.
+    """
+    from broker_core.children import main_command, reads_no_variables
+    from broker_core.platform.process_groups import become
+
+    if reads_no_variables():
+        return main(sys.argv[1:])
+    return become(main_command(*sys.argv[1:]))
 
 
 # ---- commands ----------------------------------------------------------------------------------------------------------
@@ -60,14 +87,17 @@ def _window(arguments: argparse.Namespace) -> int:
     import gc
 
     from broker_core.errors import UsageError
+    from broker_core.parts import WINDOW, require
 
     if arguments.connection and arguments.open_store is not None:
         raise UsageError("a window shows a connection or a store that is only looked at: leave one out")
+    require(WINDOW)
     _broker_config(arguments)  # reports a wrong setting at once, not in a window
     # The modules of a start stay: collecting garbage among them repeatedly takes a tenth of the time to the first frame.
     gc.disable()
-    from gui.app.console import run_window
-    from gui.app.window_options import WindowOptions
+    with _libraries_of_qt():
+        from gui.app.console import run_window
+        from gui.app.window_options import WindowOptions
 
     return run_window(
         WindowOptions(
@@ -150,13 +180,14 @@ def _target_refusal(target: str, confirmed: str | None) -> str:
 
 
 def _saved_connection(name: str) -> bytes:
-    from broker_core.errors import UsageError
+    from broker_core.errors import MissingPartError
+    from broker_core.parts import SAVED, install_text, lacks
 
     try:
         from gui.connections.saved_connections import kept_details
     except ImportError as error:
-        text = f"saved connections cannot be read without Qt ({error}): set it up (./orbit setup), or give --connection-file"
-        raise UsageError(text) from error
+        text = install_text(SAVED, lacks(SAVED) or [str(error.name)])
+        raise MissingPartError(f"{text}; or give --connection-file") from error
     return kept_details(name)
 
 
@@ -177,6 +208,12 @@ def _open_history(
         cluster=cluster,
         of_connection=of_connection,
     )
+
+
+def _icon() -> bytes:
+    from resources import RESOURCE_FOLDER
+
+    return (RESOURCE_FOLDER / "icons" / "orbit.svg").read_bytes()
 
 
 def _open_as_guest(
@@ -203,11 +240,29 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _gallery(arguments: argparse.Namespace) -> int:
-    from gui.gallery.pictures import main as gallery
-    from gui.gallery.readme import FOLDER
+    from broker_core.parts import WINDOW, require
 
-    out = arguments.out or FOLDER
+    require(WINDOW)
+    with _libraries_of_qt():
+        from gui.gallery.pictures import main as gallery
+        from gui.gallery.readme import picture_folder
+
+    out = arguments.out or picture_folder()
     return gallery(out, arguments.theme, arguments.lang, name_servers=arguments.ns, readme=arguments.readme)
+
+
+@contextmanager
+def _libraries_of_qt() -> Iterator[None]:
+    """Import Qt inside: a system library that lacks is told as such."""
+    from broker_core.errors import OrbitError
+
+    try:
+        yield
+    except ImportError as error:
+        if ".so" not in str(error):
+            raise
+        install = "Install it; on Debian and Ubuntu ./orbit setup does"
+        raise OrbitError(f"Qt cannot be loaded: a system library is missing ({error}). {install}") from error
 
 
 # ---- commands with a command line of their own ---------------------------------------------------------------------------
@@ -255,6 +310,10 @@ _COMMANDS = (
         _SAVED,
     ),
     _Command("report", "spark_reports.__main__", "make a report on the messages of a store or a cluster, with Spark", _SAVED),
+    _Command(
+        "desktop", "broker_core.tools.commands.desktop", "install or remove the entry of a Linux desktop",
+        {"icon": _icon},
+    ),
     _Command("search-process", "broker_core.worker.search_process"),
 )  # fmt: skip
 
@@ -298,6 +357,7 @@ def _worker_options(arguments: argparse.Namespace) -> WorkerArguments:
 
 def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
     from broker_core.config import BrokerConfig, FlushDiskType, StoreConfig, with_settings
+    from broker_core.platform.file_names import wide
     from broker_core.worker.addresses import advertised_host
 
     flush: FlushDiskType = "SYNC_FLUSH" if arguments.flush == "sync" else "ASYNC_FLUSH"
@@ -307,7 +367,7 @@ def _broker_config(arguments: argparse.Namespace) -> BrokerConfig:
         grpc_port=arguments.grpc_port,
         bind_host=arguments.bind,
         advertised_host=advertised_host(arguments.bind),
-        store=StoreConfig(root=_store(arguments), flush_disk_type=flush),
+        store=StoreConfig(root=wide(_store(arguments)), flush_disk_type=flush),
     )
     return with_settings(config, _settings(arguments.set))
 

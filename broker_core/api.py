@@ -7,7 +7,7 @@ console process stays light: the engine runs in the worker process.
 from __future__ import annotations
 
 from broker_core.children import environment as child_environment
-from broker_core.children import is_kept, main_command, module_command
+from broker_core.children import is_kept, main_command, module_command, program_name
 from broker_core.client.send_outcome import may_be_stored
 from broker_core.clock import utc_text
 from broker_core.cluster.numbering import QUEUES_OF_BROKER
@@ -23,6 +23,7 @@ from broker_core.errors import (
     FilterError,
     ForeignStoreError,
     JavaError,
+    MissingPartError,
     NetworkError,
     OrbitError,
     PortInUseError,
@@ -35,6 +36,7 @@ from broker_core.errors import (
     StoreLockedError,
     StorePermissionError,
     StoreReadOnlyError,
+    UnclearTimeError,
     UnknownReportError,
     UsageError,
     WorkerError,
@@ -53,7 +55,10 @@ from broker_core.json_document import (
     without_half_pairs,
 )
 from broker_core.kept_file import replace_file
-from broker_core.protocol import names
+from broker_core.local_time import MACHINE_ZONE, first_instant, instant_ms
+from broker_core.parts import SCHEMAS
+from broker_core.parts import require as require_part
+from broker_core.protocol import addresses, names, retry_names
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.groups import GroupConfig, group_body, read_group_settings
 from broker_core.protocol.admin.offsets import read_consume_stats, read_offset, read_reset_offsets
@@ -66,11 +71,18 @@ from broker_core.protocol.admin.running import (
     read_consume_result,
     read_running_info,
 )
-from broker_core.protocol.admin.topics import TopicConfig, read_all_topic_settings, read_topic_settings, topic_fields
+from broker_core.protocol.admin.topics import (
+    MESSAGE_TYPE,
+    TopicConfig,
+    read_all_topic_settings,
+    read_topic_settings,
+    topic_fields,
+)
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
+from broker_core.protocol.grpc.reserved_properties import RESERVED as RESERVED_PROPERTIES
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
-from broker_core.protocol.message.resent_properties import ORIGIN_LINK, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import ORIGIN_LINK, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
 from broker_core.tools.replay.folder import replays_folder
@@ -102,10 +114,14 @@ __all__ = [
     "FILTER_STATES",
     "IMPORT_BYTES_MAX",
     "IMPORT_MESSAGES_MAX",
+    "MACHINE_ZONE",
+    "MESSAGE_TYPE",
     "ORBIT_VERSION",
     "ORIGIN_LINK",
     "PROTOCOL_VERSION",
     "QUEUES_OF_BROKER",
+    "RESERVED_PROPERTIES",
+    "SCHEMAS",
     "AccountRefusedError",
     "BugError",
     "Cancel",
@@ -127,6 +143,7 @@ __all__ = [
     "MarkPattern",
     "Marks",
     "MessageQueue",
+    "MissingPartError",
     "NetworkError",
     "OrbitError",
     "PortInUseError",
@@ -150,6 +167,7 @@ __all__ = [
     "StorePermissionError",
     "StoreReadOnlyError",
     "TopicConfig",
+    "UnclearTimeError",
     "UnknownReportError",
     "UsageError",
     "Wanted",
@@ -159,13 +177,15 @@ __all__ = [
     "WorkerLostError",
     "WorkerMessage",
     "WrittenNumber",
+    "addresses",
     "child_environment",
     "counted",
     "csv_bytes",
     "csv_text",
     "error_from_wire",
-    "first_topic_of_retry",
+    "first_instant",
     "group_body",
+    "instant_ms",
     "is_kept",
     "java_string_hash",
     "json_text",
@@ -180,6 +200,7 @@ __all__ = [
     "open_csv",
     "parse_field",
     "parse_filter",
+    "program_name",
     "read_all_topic_settings",
     "read_broker_settings",
     "read_consume_result",
@@ -197,7 +218,9 @@ __all__ = [
     "rejection",
     "replace_file",
     "replays_folder",
+    "require_part",
     "resent_properties",
+    "retry_names",
     "setting_specs",
     "state_of_topic",
     "topic_fields",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 _MAIN = Path(__file__).resolve().parents[1] / "main.py"
+"""Beside the packages, in a checkout and where they are installed."""
 
 _PYTHON: Final = ("-X", "utf8")
 """Texts are UTF-8 in each process of Orbit, whatever the locale."""
@@ -48,6 +49,24 @@ _OF_PACKAGES: Final = ("SPARK_", "PYSPARK_", "NUMBA_")
 def main_command(*words: str) -> list[str]:
     """The command that runs ``main.py`` with these arguments by this Python, which reads no variables of its own."""
     return [sys.executable, "-E", "-s", *_PYTHON, str(_MAIN), *words]
+
+
+def program_command() -> list[str]:
+    """The command that a user starts Orbit by: the script of a checkout, the installed command, or else this Python."""
+    for path in (_MAIN.with_name("orbit"), Path(sys.executable).with_name("orbit")):
+        if path.is_file():
+            return [str(path)]
+    return main_command()
+
+
+def program_name() -> str:
+    """The first word of a command for a terminal."""
+    return "./orbit" if _MAIN.with_name("orbit").is_file() else "orbit"
+
+
+def reads_no_variables() -> bool:
+    """Whether this Python was started as `main_command` starts one."""
+    return bool(sys.flags.ignore_environment and sys.flags.no_user_site and sys.flags.utf8_mode)
 
 
 def module_command(module: str, *words: str) -> list[str]:

@@ -4,8 +4,10 @@
     ├── BugError                   our own fault: an invariant does not hold
     ├── UsageError                 a wrong argument or setting
     │   ├── FilterError            a message filter that cannot be read
+    │   ├── UnclearTimeError       a local time that comes twice, or never
     │   ├── ReadOnlyConnectionError  a change over a read-only connection
     │   └── SecretError            the place where secrets of connections are kept
+    ├── MissingPartError           a part of Orbit that is not installed
     ├── StoreError                 the store directory or its files
     │   ├── StoreLockedError       another process owns the directory
     │   ├── ForeignStoreError      the directory is not a RocketMQ store
@@ -86,12 +88,23 @@ class FilterError(UsageError):
     """A message filter cannot be read; ``context`` has ``position`` and ``length`` of the place, in characters."""
 
 
+class UnclearTimeError(UsageError):
+    """A local time comes twice, or never, because the clock changes.
+
+    ``context`` has ``time``, and the two times with offset, ``first`` and ``second``, or ``begin`` and ``end`` of the gap.
+    """
+
+
 class ReadOnlyConnectionError(UsageError):
     """A change was requested over a read-only connection."""
 
 
 class SecretError(UsageError):
     """The place where secrets of connections are kept cannot be used; no message quotes a secret."""
+
+
+class MissingPartError(OrbitError):
+    """A part of Orbit is not installed, and what was asked for needs it."""
 
 
 class StoreError(OrbitError):

@@ -14,7 +14,6 @@ import contextlib
 import glob
 import itertools
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from broker_core.errors import CodecError
+from broker_core.platform import files, replacing
 
 DAMAGED_MAX = 5
 """Damaged files of one name that are kept; older ones are deleted."""
@@ -29,6 +29,7 @@ DAMAGED_MAX = 5
 EMPTY = "it is empty"
 """The fault of a file without bytes, or with blanks only."""
 
+_RANDOM_BYTES = 6
 _YEAR_9999 = 253_402_300_799
 _DAMAGE = (ValueError, RecursionError, CodecError)
 
@@ -89,50 +90,41 @@ def read_content(path: Path) -> bytes:
     return data
 
 
-def write_all(descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
-    """Write all of ``data`` at a position of an open file."""
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, position)
-        view, position = view[written:], position + written
-
-
-def sync_directory(path: Path) -> None:
-    """Return when names made or removed in a directory are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def replace_file(
     path: Path,
     data: bytes,
     *,
     mode: int = 0o644,
-    write: Callable[[int, bytes, int], None] = write_all,
-    sync: Callable[[int], None] = os.fdatasync,
-    sync_names: Callable[[Path], None] = sync_directory,
+    write: Callable[[int, bytes, int], None] = files.write_all_at,
+    sync: Callable[[int], None] | None = None,
+    sync_names: Callable[[Path], None] | None = None,
 ) -> None:
     """Put ``data`` in place of a file at once: temporary file, sync, rename, sync of the directory.
+
+    Args:
+        path: The file.
+        data: All of its content.
+        mode: Permissions; the mask of the process takes away what it denies.
+        write: Writes data at a position of an open file.
+        sync: Returns when an open file is on the disk; the system's way by default.
+        sync_names: Returns when the names of a directory are on the disk; the system's way by default.
 
     Raises:
         OSError: It cannot be written; the former file is still in place.
     """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}")
+    descriptor = files.open_new(temporary, mode)
     try:
         try:
-            os.fchmod(descriptor, mode)
             write(descriptor, data, 0)
-            sync(descriptor)
+            (sync or files.sync_data)(descriptor)
         finally:
             os.close(descriptor)
-        Path(temporary).replace(path)
+        replacing.replace(temporary, path)
     except OSError:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
-    sync_names(path.parent)
+    (sync_names or files.sync_directory)(path.parent)
 
 
 class KeptFile(Generic[Value]):
@@ -142,7 +134,7 @@ class KeptFile(Generic[Value]):
         path: The file.
         parse: Makes the value of its bytes; raises ValueError, RecursionError or CodecError where they are damaged.
         replace: Puts data in place of a file.
-        mode: Permissions of a new file.
+        mode: Permissions of a new file, as in `replace_file`.
     """
 
     def __init__(
@@ -209,9 +201,9 @@ class KeptFile(Generic[Value]):
                 former.unlink(missing_ok=True)
             raise
         if former is not None and is_good:
-            former.replace(backup_path(self.path))
+            replacing.replace(former, backup_path(self.path))
         elif former is not None:
-            former.replace(_free_name(self.path, former))
+            replacing.replace(former, _free_name(self.path, former))
 
     def sweep(self) -> None:
         """Delete temporary files that a kill left."""
@@ -236,7 +228,7 @@ class KeptFile(Generic[Value]):
         staged = self.path.with_name(f".{backup_path(self.path).name}.new")
         staged.unlink(missing_ok=True)
         try:
-            os.link(self.path, staged)
+            replacing.second_name(self.path, staged)
         except FileNotFoundError:
             return None
         return staged

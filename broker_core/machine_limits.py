@@ -5,16 +5,16 @@ Sources: cgroups(7), proc_pid_mountinfo(5), and the kernel's documents on contro
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+
+from broker_core.platform import machine
 
 _ROOT: Final = Path("/")
 _UNBOUND_BYTES: Final = 1 << 60
@@ -58,17 +58,12 @@ def memory(root: Path = _ROOT) -> Memory:
 
 def address_bytes() -> int | None:
     """The bound of one process's addresses (``ulimit -v``); None: there is none."""
-    if sys.platform != "linux":
-        return None
-    soft, _hard = psutil.Process().rlimit(psutil.RLIMIT_AS)
-    return None if soft == psutil.RLIM_INFINITY else soft
+    return machine.address_bytes()
 
 
 def processors(root: Path = _ROOT) -> int:
     """Processors that this process may keep busy, at least one: by number, affinity and the quota of its control groups."""
-    found = [os.cpu_count() or 1]
-    with contextlib.suppress(AttributeError, OSError):  # not every system has affinities
-        found.append(len(os.sched_getaffinity(0)))
+    found = [os.cpu_count() or 1, machine.usable_processors()]
     found += [math.ceil(share) for group, version in _groups("cpu", root) if (share := _quota(group, version))]
     return max(1, min(found))
 

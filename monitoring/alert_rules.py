@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.api import UsageError
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 from monitoring.series import Floats, Ints
-from monitoring.state import MEMBERS_UNREAD, ClusterState
+from monitoring.state import ClusterState, are_members_known
 
 RULES_MAX = 200
 NAME_MAX = 200
@@ -177,8 +177,8 @@ def _is_about(rule: AlertRule, kind: str, subject: str, figure: str) -> bool:
 
 def total_of(state: ClusterState, figure: str) -> float:
     """A figure of the whole cluster; NaN unknown."""
-    if figure == "consumers" and state.is_from_outside and (state.group_members == MEMBERS_UNREAD).any():
-        # The worker has not read the members of all groups yet: a rule must not take a part for the sum.
+    if figure == "consumers" and state.is_from_outside and not are_members_known(state.group_members).all():
+        # The members of some groups are not known: a rule must not take a part for the sum.
         return math.nan
     return state.totals.get(figure, math.nan)
 
@@ -240,7 +240,7 @@ def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
 
 def members_known(state: ClusterState) -> Floats:
     """Members of each group (float64, NaN unknown); 0 for an offline group."""
-    return np.where(state.group_members == MEMBERS_UNREAD, np.nan, np.maximum(state.group_members, 0)).astype(np.float64)
+    return np.where(are_members_known(state.group_members), np.maximum(state.group_members, 0), np.nan).astype(np.float64)
 
 
 def known(column: NDArray[Any]) -> Floats:
@@ -286,7 +286,7 @@ def rules_from_json(text: str) -> list[AlertRule]:
         if document.get("version", FORMAT_VERSION) > FORMAT_VERSION:
             raise UsageError(f"these alert rules have format {document['version']}; this Orbit knows {FORMAT_VERSION}")
         rules = [_rule(entry) for entry in document["rules"][:RULES_MAX]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"these are no alert rules: {error}") from error
     for rule in rules:
         check_rule(rule)

@@ -46,6 +46,8 @@ class Collector:
             self._delay_rate, self._timer_rate,
         ):  # fmt: skip
             rate.reset()
+        if self._history is not None:
+            self._history.queue_lags.clear()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Set the catalog of the following snapshots; raises `CodecError` if its columns do not fit each other."""
@@ -61,6 +63,8 @@ class Collector:
         self._topic_put_rate.rearrange(topics)
         self._topic_got_rate.rearrange(topics)
         self._group_got_rate.rearrange(groups)
+        if self._history is not None:
+            self._history.queue_lags.rearrange(_old_index(old.position_keys, new.position_keys))
         self._forget_gone(old.catalog, catalog)
 
     def snapshot_taken(self, snapshot: Snapshot) -> ClusterState | None:
@@ -81,6 +85,7 @@ class Collector:
         if self._recorded_ms is None or abs(snapshot.taken_ms - self._recorded_ms) >= HISTORY_STEP_MS:
             self._recorded_ms = snapshot.taken_ms
             self._history.record(snapshot.taken_ms, self._names_of(state), _recorded(state))
+            self._history.queue_lags.record(snapshot.taken_ms, state.position_lag_messages)
         return state
 
     def _names_of(self, state: ClusterState) -> tuple[str, ...]:
@@ -231,6 +236,12 @@ class _Places:
     def queue_keys(self) -> list[tuple[str, int]]:
         topics, ids = self.catalog.topics, self.catalog.queue_id
         return [(topics[topic], queue_id) for topic, queue_id in zip(self.catalog.queue_topic, ids, strict=True)]
+
+    @property
+    def position_keys(self) -> list[tuple[str, tuple[str, int]]]:
+        groups, queues = self.catalog.groups, self.queue_keys
+        places = zip(self.catalog.position_group, self.catalog.position_queue, strict=True)
+        return [(groups[group], queues[queue]) for group, queue in places]
 
 
 def _indexes(name: str, values: list[int], length: int, limit: int) -> Ints:

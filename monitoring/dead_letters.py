@@ -1,18 +1,19 @@
 """Dead letters and retries, combined from figures, stored messages and users' notes. Pure.
 
-A group's dead letters are in ``%DLQ%group``; its retries wait in delay levels for ``%RETRY%group``.
+A group's dead letters are in ``%DLQ%group``; its retries wait in delay levels for ``%RETRY%group``, and those of popped
+messages are in a retry topic of group and topic, which several groups may share.
 
-Source: docs/spec/broker.md §8.1.
+Source: docs/spec/broker.md §6.7, §8.1.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from broker_core.api import ORIGIN_LINK, first_topic_of_retry
+from broker_core.api import ORIGIN_LINK, retry_names
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import DelayedMessages
 from broker_core.worker.questions.stored_messages import MessageDetail
@@ -39,8 +40,9 @@ class GroupFigures:
         dead: Messages in its dead letter topic that the store still has.
         end_offset: End of the first queue of its dead letter topic; dead letter topics have one queue.
         last_died_ms: Store time of the newest one; -1 unknown.
-        unread_retries: Messages in its retry topic that it has not read, 0 if the topic is empty; -1 unknown.
+        unread_retries: Messages in its retry topics that it has not read, 0 if these are empty; -1 unknown.
         members: Its online consumers; -1 none.
+        shared: Its retry topics with messages whose names fit other groups too, each with those groups.
     """
 
     group: str
@@ -49,6 +51,7 @@ class GroupFigures:
     last_died_ms: int
     unread_retries: int
     members: int
+    shared: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +95,45 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
     """Every group with a dead letter topic or a retry topic, sorted by dead letters, most first."""
     topics = {name: row for row, name in enumerate(state.catalog.topics)}
     groups = {name: row for row, name in enumerate(state.catalog.groups)}
-    named = {
-        name.removeprefix(prefix)
-        for name in topics
-        for prefix in (reserved.DLQ_PREFIX, reserved.RETRY_PREFIX)
-        if name.startswith(prefix)
-    }
+    retries, shared = _retry_topics(state)
+    named = {name.removeprefix(reserved.DLQ_PREFIX) for name in topics if name.startswith(reserved.DLQ_PREFIX)} | retries.keys()
     ends, unread = _dead_ends(state), _unread_retries(state)
     found = []
     for group in named:
-        dead, retry = topics.get(reserved.DLQ_PREFIX + group), topics.get(reserved.RETRY_PREFIX + group)
-        row = groups.get(group)
+        dead, row = topics.get(reserved.DLQ_PREFIX + group), groups.get(group)
+        lags = [unread.get((row, topic), -1) if state.topic_kept_messages[topic] else 0 for topic in retries[group]]
         found.append(
             GroupFigures(
                 group=group,
                 dead=0 if dead is None else int(state.topic_kept_messages[dead]),
                 end_offset=0 if dead is None else ends.get(dead, 0),
                 last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
-                unread_retries=unread.get((row, retry), -1) if retry is not None and state.topic_kept_messages[retry] else 0,
+                unread_retries=-1 if -1 in lags else sum(lags),
                 members=-1 if row is None else int(state.group_members[row]),
+                shared=tuple(shared[group]),
             )
         )
     return sorted(found, key=lambda figures: (-figures.dead, figures.group))
+
+
+def _retry_topics(state: ClusterState) -> tuple[dict[str, list[int]], dict[str, list[tuple[str, str]]]]:
+    """Group → rows of its retry topics, and group → its shared retry topics with messages, each with the other groups.
+
+    A topic that fits several groups of which none is known is listed under all their names together.
+    """
+    known = retry_names.KnownNames(frozenset(state.catalog.groups), frozenset(state.catalog.topics))
+    topics: dict[str, list[int]] = defaultdict(list)
+    shared: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row, name in enumerate(state.catalog.topics):
+        groups = retry_names.groups_of(retry_names.owners_of(name, known))
+        if len(groups) > 1 and known.groups.isdisjoint(groups):
+            groups = (retry_names.groups_text(groups),)
+        for group in groups:
+            topics[group].append(row)
+            others = [one for one in groups if one != group]
+            if others and state.topic_kept_messages[row]:
+                shared[group].append((name, retry_names.groups_text(others)))
+    return topics, shared
 
 
 def may_have_any(figures: GroupFigures, waiting: int) -> bool:
@@ -151,7 +171,7 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
         queue_offset=detail.queue_offset,
         died_ms=detail.store_ms,
         group=detail.topic.removeprefix(reserved.DLQ_PREFIX),
-        origin_topic=first_topic_of_retry(properties) or "",
+        origin_topic=retry_names.first_topic(detail.topic, properties),
         keys=mask.text(properties.get("KEYS", "")),
         tag=mask.text(properties.get("TAGS", "")),
         host=detail.born_host,
@@ -175,7 +195,7 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
     return [
         WaitingRetry(
             position,
-            topic.removeprefix(reserved.RETRY_PREFIX),
+            _sent_back_by(topic),
             attempt,
             due_ms,
             mask_of(topic).text(keys),
@@ -185,6 +205,11 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
         for position, topic, due_ms, keys, tag, unique_key in columns
         if topic.startswith(reserved.RETRY_PREFIX)
     ]
+
+
+def _sent_back_by(topic: str) -> str:
+    """The group of a retry topic for which a message waits; popped messages do not wait in delay levels."""
+    return retry_names.groups_text(retry_names.groups_of(retry_names.owners_of(topic, popped=False)))
 
 
 @dataclass(frozen=True, slots=True)

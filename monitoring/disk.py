@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+from broker_core.outside import whole_of
 from monitoring.lag import Forecast, forecast
 from monitoring.series import Floats
 
@@ -12,9 +13,13 @@ GROWTH_BYTES_PER_S = 256.0
 """A disk that fills more slowly than this (21 MiB a day) is steady."""
 
 
+_HOURS_AHEAD = 26
+"""A day of a clock that is put back, and an hour more."""
+
+
 def disk_growth(seconds: Floats, used_bytes: Floats) -> Forecast:
     """Growth of a disk's used bytes, bytes/s; arguments as of `monitoring.lag.forecast`."""
-    return forecast(seconds, used_bytes)
+    return forecast(seconds, used_bytes, turns=False)
 
 
 def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:
@@ -34,8 +39,9 @@ def reached_in_ms(limit_bytes: float, growth: Forecast) -> float:
 def next_cleaning(delete_when: str, now: datetime) -> datetime | None:
     """Begin of the next hour of ``deleteWhen`` (``04``, or several as in ``04;16``); None if it names none.
 
-    The current hour counts, because cleaning runs for all of it.
+    The current hour counts, because cleaning runs for all of it. Hours are those of the zone of ``now``.
     """
-    hours = {int(entry) for entry in delete_when.split(";") if entry.strip().isdecimal() and int(entry) < 24}
-    hour = now.replace(minute=0, second=0, microsecond=0)
-    return next((hour + timedelta(hours=ahead) for ahead in range(24) if (hour + timedelta(hours=ahead)).hour in hours), None)
+    hours = {whole_of(entry.strip()) for entry in delete_when.split(";")}
+    hour = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    ahead = ((hour + timedelta(hours=number)).astimezone(now.tzinfo) for number in range(_HOURS_AHEAD))
+    return next((at.replace(minute=0) if at > now else at for at in ahead if at.hour in hours), None)

@@ -1,8 +1,12 @@
-"""Robust slope of a lag over the recent past, with a band. Pure.
+"""Robust slope of a lag over the recent past, with a band, from the newest turn on. Pure.
 
-The slope is the median of the slopes between all pairs of points (Theil and Sen), because a burst or a pause of a consumer
-would turn a line of least squares. The band is that of Kendall's statistic, at 90 %; it assumes independent points, so it is
-too narrow for a lag that swings slowly.
+Clients store their offsets every five seconds (`persistConsumerOffsetInterval`), so that a lag is a saw whose teeth rise also
+while it drains. Slopes are therefore taken between points whose distance is a multiple of a tooth. The slope is the median of
+these (after Theil and Sen), because a burst or a pause of a consumer would turn a line of least squares.
+
+A turn is the place where the mean slopes before and after differ most, in standard errors. Its error is that of a sum of
+independent steps, because a lag is the sum of what arrived and was consumed. The shortest recent stretch with a turn is taken,
+so that of several turns the newest is found.
 """
 
 from __future__ import annotations
@@ -13,17 +17,30 @@ from enum import Enum
 
 import numpy as np
 
-from monitoring.series import Floats
+from monitoring.sample_blocks import Floats, Ints
 
 SPAN_MS = 180_000
 """The recent past of a forecast."""
 POINTS_MIN = 10
-POINTS_MAX = 60
-"""More points are reduced to this number by their medians: 60 points have 1,770 slopes."""
+STEPS_MAX = 180
+"""Points of the even grid that replaces the samples."""
+TOOTH = 5
+"""Steps of the grid between two stored offsets of a client."""
+STEPS_KNOWN = 2 * TOOTH
+"""Steps after a turn from which the new slope is known."""
+TURN_ERRORS = 4.0
+"""A turn is a change of slope of more standard errors than this; 3 in 300 straight lags are then cut by chance."""
 STEADY_MESSAGES_PER_S = 0.5
-STEADY_SHARE_PER_S = 0.001
-"""A lag that changes by less than either limit is steady."""
+STEADY_SHARE_PER_S = 0.0001
+"""A lag that changes by less than either limit is steady; by the share it would take longer than 2 hours 46 min to drain."""
+_STRETCHES = (20, 30, 40, 60, 90, 120, STEPS_MAX)
 _Z_90 = 1.645
+_NOISE_MIN = 0.02
+"""Variance of a change in messages²; that of a constant lag is 0."""
+_STEPS_INDEPENDENT = 2.5
+"""Steps for one independent point of the band: lags of neighbouring seconds are alike."""
+_NORMAL_MEDIAN_SQUARE = 0.455
+"""Median of the square of a standard normal number."""
 
 
 class LagOutlook(Enum):
@@ -43,6 +60,10 @@ class Forecast:
     slope_low: float = math.nan
     """Lower bound of the slope, with 90 % probability; `slope_high` is the upper one."""
     slope_high: float = math.nan
+    turned_ms: float = math.nan
+    """Time since the lag began to fall after it rose, or to rise after it fell; NaN: it did not within the recent past."""
+    known_ms: float = math.nan
+    """Length of the newest stretch that the slope is taken from."""
 
     @property
     def outlook(self) -> LagOutlook:
@@ -75,37 +96,93 @@ class Forecast:
         return math.inf if slope >= 0 else self.lag_messages / -slope * 1_000
 
 
-def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None) -> Forecast:
+def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *, turns: bool = True) -> Forecast:
     """Forecast of a lag.
 
     Args:
         seconds: float64 [n], rising times of the recent past.
         lag: float64 [n], messages, NaN for gaps.
         lag_messages: The lag now; None: the last known one of ``lag``.
+        turns: Whether only what came after the newest turn counts; else all of it.
     """
     known = ~np.isnan(lag)
     x, y = seconds[known], lag[known]
     now = (float(y[-1]) if len(y) else math.nan) if lag_messages is None else lag_messages
-    if len(x) < POINTS_MIN:
+    if len(x) < POINTS_MIN or x[-1] <= x[0]:
         return Forecast(now, math.nan)
-    x, y = _thinned(x, y)
-    first, second = np.triu_indices(len(x), 1)
-    run = x[second] - x[first]
-    rising = run > 0
-    slopes = np.sort((y[second] - y[first])[rising] / run[rising])
-    if not len(slopes):
-        return Forecast(now, math.nan)
-    reach = _Z_90 * math.sqrt(len(x) * (len(x) - 1) * (2 * len(x) + 5) / 18)
-    low = max(0, math.floor((len(slopes) - reach) / 2))
-    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
-    return Forecast(now, _median(slopes), float(slopes[low]), float(slopes[high]))
+    step_s, values = _evenly(x, y)
+    after = _steps_since_turn(values, step_s) if turns else 0
+    is_turned = bool(after) and _has_turned(values, after)
+    turned_ms = after * step_s * 1_000 if is_turned else math.nan
+    if is_turned and after < STEPS_KNOWN:
+        return Forecast(now, math.nan, turned_ms=turned_ms, known_ms=turned_ms)
+    kept = values[-max(after, STEPS_KNOWN) - 1 :] if after else values
+    slope, low, high = _slope(kept, step_s)
+    return Forecast(now, slope, low, high, turned_ms, (len(kept) - 1) * step_s * 1_000)
 
 
-def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    if len(x) <= POINTS_MAX:
-        return x, y
-    parts = np.array_split(np.arange(len(x)), POINTS_MAX)
-    return np.array([_median(np.sort(x[part])) for part in parts]), np.array([_median(np.sort(y[part])) for part in parts])
+def _evenly(x: Floats, y: Floats) -> tuple[float, Floats]:
+    """Step of an even grid in seconds, at least 1, and the values on it; the newest sample is its last point."""
+    span_s = float(x[-1] - x[0])
+    step_s = max(1.0, span_s / STEPS_MAX)
+    steps = int(span_s / step_s + 1e-9)
+    return step_s, np.interp(x[-1] - step_s * np.arange(steps, -1, -1.0), x, y)
+
+
+def _steps_since_turn(values: Floats, step_s: float) -> int:
+    """Steps since the newest change of slope, 0 if there is none."""
+    steps = (len(values) - 1) // TOOTH * TOOTH
+    if steps < 3 * TOOTH:
+        return 0
+    noise = max(_noise(values), _NOISE_MIN)
+    least = max(STEADY_MESSAGES_PER_S, float(values[-1]) * STEADY_SHARE_PER_S) * step_s
+    for stretch in sorted({min(stretch, steps) for stretch in _STRETCHES}):
+        after, changes, errors = _changes(values, stretch, noise)
+        if (errors * (changes > least)).max() > TURN_ERRORS:
+            # A short stretch finds that there is a turn, one of twice its length where.
+            after, changes, errors = _changes(values, min(2 * stretch, steps), noise)
+            errors = np.where((after <= stretch) & (changes > least), errors, 0.0)
+            return int(after[int(errors.argmax())]) if errors.max() > TURN_ERRORS else TOOTH
+    return 0
+
+
+def _changes(values: Floats, stretch: int, noise: float) -> tuple[Ints, Floats, Floats]:
+    """Steps after each possible turn of a stretch, the changes of slope there, and these in standard errors."""
+    after = np.arange(TOOTH, stretch - 2 * TOOTH + 1, TOOTH)
+    before = stretch - after
+    middle = values[-1 - after]
+    new, old = (values[-1] - middle) / after, (middle - values[-1 - stretch]) / before
+    # Arrivals that nothing but chance spreads differ by the square root of their number.
+    variance = np.maximum(noise, np.maximum(np.abs(new), np.abs(old)))
+    changes = np.abs(new - old)
+    return after, changes, changes / np.sqrt(variance * (1 / after + 1 / before))
+
+
+def _noise(values: Floats) -> float:
+    """Variance of the change within a step; robust, because changes of slope are few."""
+    bend = values[2 * TOOTH :] - 2 * values[TOOTH:-TOOTH] + values[: -2 * TOOTH]
+    return _median(np.sort(bend * bend)) / (_NORMAL_MEDIAN_SQUARE * 2 * TOOTH)
+
+
+def _has_turned(values: Floats, after: int) -> bool:
+    """Whether the lag rose before and falls since, or the reverse; before: a stretch as long, at least twice a tooth."""
+    before = min(len(values) - 1 - after, max(after, 2 * TOOTH))
+    middle = float(values[-1 - after])
+    return (float(values[-1]) - middle) * (middle - float(values[-1 - after - before])) < 0
+
+
+def _slope(values: Floats, step_s: float) -> tuple[float, float, float]:
+    """Median of the slopes, and the band of Kendall's statistic at 90 %."""
+    first, second = np.triu_indices(len(values), 1)
+    run = second - first
+    # A short lag has few pairs that are whole teeth apart.
+    fits = (run % TOOTH == 0) if len(values) > STEPS_KNOWN else run > 0
+    slopes = np.sort((values[second[fits]] - values[first[fits]]) / (run[fits] * step_s))
+    points = max(3.0, (len(values) - 1) / _STEPS_INDEPENDENT)
+    reach = _Z_90 * math.sqrt(points * (points - 1) * (2 * points + 5) / 18) / (points * (points - 1) / 2)
+    low = max(0, math.floor(len(slopes) * (1 - reach) / 2))
+    high = min(len(slopes) - 1, math.ceil(len(slopes) * (1 + reach) / 2))
+    return _median(slopes), float(slopes[low]), float(slopes[high])
 
 
 def _median(ordered: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 
 NEW, OPEN, PARKED, HANDLED, RESENT = "new", "open", "parked", "handled", "resent"
 _NUMBER_MAX = 2**63 - 1
@@ -34,7 +34,7 @@ def notes_from_json(text: str) -> dict[str, LetterNote]:
     """
     try:
         notes = {str(key): LetterNote(**values) for key, values in read_json(text).items()}
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, OverflowError, TypeError, AttributeError):
         return {}
     return {key: note for key, note in notes.items() if _is_sound(note)}
 

@@ -106,6 +106,7 @@ CAUSE_TEXTS = {
     Cause.NOT_TOLD: "the brokers do not tell it",
     Cause.AWAY: "no full answer of {parts}",
     Cause.UNREAD: "it was not read of all yet",
+    Cause.UNLISTED: "the brokers list no client of some groups, and proxies cannot be asked",
     Cause.ABSENT: "there is nothing of this name",
 }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from broker_core.api import CodecError
+from broker_core.outside import read_json
 from monitoring.resending import ResendOutcome
 
 UNANSWERED = "the resend ended before the answer came"
@@ -56,7 +57,18 @@ def replay_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
-    """Read the receipt of one run, which sent ``message_ids`` in `replay_order`; an incomplete last line is ignored."""
+    """Read the receipt of one run, which sent ``message_ids`` in `replay_order`; an incomplete last line is ignored.
+
+    Raises:
+        CodecError: A line is damaged.
+    """
+    try:
+        return _read(lines, message_ids)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise CodecError(f"the receipt has a damaged line: {error!r}") from error
+
+
+def _read(lines: Iterable[str], message_ids: Sequence[str]) -> ResendReceipt:
     handed, held, results = 0, set[int](), dict[int, Mapping[str, Any]]()
     for line in lines:
         values = _values(line)
@@ -64,6 +76,8 @@ def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendRece
         held.update(values.get("held", ()))
         if "number" in values:
             results[values["number"]] = values
+    if handed > len(message_ids):
+        raise ValueError(f"{handed} messages of {len(message_ids)}")
     waiting = set(range(handed)) - held - results.keys()
     sent = {number: _copy(message_ids[number], one) for number, one in results.items() if one["status"] == "sent"}
     unknown = {number: str(one["reason"]) for number, one in results.items() if one["status"] == "unknown"}
@@ -84,7 +98,7 @@ def read_receipt(lines: Iterable[str], message_ids: Sequence[str]) -> ResendRece
 def _values(line: str) -> Mapping[str, Any]:
     if not line.endswith("\n"):
         return {}
-    values: Mapping[str, Any] = json.loads(line)
+    values: Mapping[str, Any] = read_json(line)
     return values
 
 

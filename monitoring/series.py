@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from monitoring.lag import SPAN_MS, STEPS_MAX, Forecast, forecast
+from monitoring.queue_lags import QueueLags
 from monitoring.sample_blocks import Floats, Ints, SampleBlocks
 
 __all__ = ["Floats", "History", "Ints", "Series", "SlidingRate", "thin_out"]
@@ -22,6 +25,8 @@ RECORD_BYTES_MAX = 32 * 2**20
 """Of samples: an hour of 1,000 moving figures among constant ones, or seven minutes of 10,000 moving ones."""
 GAP_MS = 5_000
 """Time without a sample after which a line is interrupted."""
+FORECASTS_MAX = 2_000
+"""Forecasts that are kept until the next sample."""
 
 
 class _TimeLine:
@@ -150,6 +155,10 @@ class History:
         self._names: Sequence[str] | None = None
         """Of the newest sample; below, the columns of the recorded names, and their places among the names."""
         self._at = self._from = np.zeros(0, np.int64)
+        self.queue_lags = QueueLags()
+        """Lags of the positions over the last minutes."""
+        self._forecasts: dict[str, Forecast] = {}
+        """Of the newest sample, by name of the series."""
         self._empty = Series(_TimeLine(1), self._blocks, 0)
 
     @property
@@ -168,6 +177,28 @@ class History:
         column = self._columns.get(name)
         return self._empty if column is None else Series(self._line, self._blocks, column)
 
+    def forecast(self, name: str, lag_messages: float | None = None) -> Forecast:
+        """Forecast of a lag from its recent past; computed once a sample.
+
+        Args:
+            name: Of the series.
+            lag_messages: The lag now; None: that of the last sample.
+        """
+        found = self._forecasts.get(name)
+        if found is None:
+            now_ms = self.last_ms or 0
+            found = forecast(*self.series(name).window(now_ms - SPAN_MS, now_ms, 2 * STEPS_MAX + 2))
+            if len(self._forecasts) < FORECASTS_MAX:
+                self._forecasts[name] = found
+        return found if lag_messages is None else replace(found, lag_messages=lag_messages)
+
+    def mean(self, name: str, over_ms: float) -> float:
+        """Mean of a series over its newest stretch; NaN if nothing of it is known."""
+        now_ms = self.last_ms or 0
+        values = self.series(name).window(now_ms - int(over_ms), now_ms, SAMPLES_MAX)[1]
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if len(known) else float("nan")
+
     def record(self, time_ms: int, names: Sequence[str], values: Sequence[float] | Floats) -> None:
         """Add one sample of all series. Series without a value get a gap.
 
@@ -179,6 +210,7 @@ class History:
             names: Of series; passing the same object again is cheapest, so it must not be changed.
             values: One for each name.
         """
+        self._forecasts.clear()
         if names is not self._names:
             self._name(names)
         self._line.forget_from(time_ms)

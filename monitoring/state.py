@@ -18,8 +18,15 @@ from monitoring.reach import ClusterReach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MEMBERS_UNLISTED = -3
+"""Members of a group of which brokers list none although it consumes, or a proxy of RocketMQ 5 may have some."""
 MEMBERS_UNREAD = -2
 """Members of a group of an attached cluster that was not read yet; groups are read in turn."""
+
+
+def are_members_known(members: Ints | int) -> NDArray[np.bool_]:
+    """Whether numbers of members are known; -1 is: offline."""
+    return np.asarray(members) >= -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class ClusterState:
     topic_kept_messages: Ints  # [T] sum of max - min offset
     topic_last_store_ms: Ints  # [T]
 
-    group_members: Ints  # [G], -1 offline, `MEMBERS_UNREAD`
+    group_members: Ints  # [G], -1 offline, `MEMBERS_UNREAD`, `MEMBERS_UNLISTED`
     group_lag_messages: Floats  # [G], NaN when no position is known, or one is beyond the end of its queue
     group_behind_ms: Floats  # [G] taken_ms - store time of the oldest message not consumed; 0 when none waits
     group_got_rate: Floats  # [G] messages/s

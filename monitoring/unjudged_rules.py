@@ -6,7 +6,7 @@ All figures of an own broker are known; one without a value has nothing to measu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from monitoring.alert_readings import AlertReadings
 from monitoring.alert_rules import TOTALS, AlertRule, split_series, total_of
 from monitoring.series import Ints
-from monitoring.state import ClusterState
+from monitoring.state import MEMBERS_UNLISTED, MEMBERS_UNREAD, ClusterState
 
 _OF_LAST_PUTS = frozenset({"put_p99_ms"})
 """Totals that have no value while nothing is put, and are missing if no broker reports them."""
@@ -44,6 +44,8 @@ class Cause(Enum):
     """A part of the cluster that reports it does not answer, or not in full."""
     UNREAD = "unread"
     """Not all subjects of the rule were read yet."""
+    UNLISTED = "unlisted"
+    """Brokers list no client of some groups, and proxies may have some."""
     ABSENT = "absent"
     """The subject of the rule does not exist."""
 
@@ -122,9 +124,20 @@ class UnjudgedWatch:
         if kind == "group" and figure != "members":
             missing &= _may_lag(state, self._readings.selected(rule, state)[1])
         unread = [names[place] for place in np.flatnonzero(missing).tolist()]
+        if unread and figure in _OF_MEMBERS and _are_unlisted(names, missing, state):
+            return _away_or(Cause.UNLISTED, state), unread
         if unread or state.silent_parts or (kind == "level" and not names):
             return _away_or(Cause.UNREAD, state), unread
         return None, ()
+
+
+_OF_MEMBERS = ("members", "unattended_messages")
+
+
+def _are_unlisted(names: Sequence[str], missing: NDArray[np.bool_], state: ClusterState) -> bool:
+    """Whether all groups without a value are those of which brokers list no client."""
+    rows = {name: row for row, name in enumerate(state.catalog.groups)}
+    return all(state.group_members[rows[names[place]]] == MEMBERS_UNLISTED for place in np.flatnonzero(missing).tolist())
 
 
 def _lack_of_total(figure: str, state: ClusterState) -> Lack | None:
@@ -139,6 +152,8 @@ def _lack_of_total(figure: str, state: ClusterState) -> Lack | None:
     if figure == "lag_messages" and not state.catalog.position_group and not state.faults:
         # No group has committed an offset, so nothing lags.
         return None
+    if figure == "consumers" and (state.group_members == MEMBERS_UNLISTED).any():
+        return _away_or(Cause.UNREAD if (state.group_members == MEMBERS_UNREAD).any() else Cause.UNLISTED, state)
     return _away_or(Cause.UNREAD if figure in _SUMS else Cause.NOT_TOLD, state)
 
 

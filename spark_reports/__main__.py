@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
+from broker_core.parts import REPORTS, require
+from broker_core.platform import machine
+from broker_core.platform.file_names import wide
 from spark_reports import catalog
 from spark_reports.cancel import Cancellation, watch_parent
 from spark_reports.class_cache import cache_folder
@@ -45,6 +47,7 @@ def main(argv: Sequence[str], find_saved: FindSaved = no_saved) -> int:
         if arguments.list:
             _print_list()
             return 0
+        require(REPORTS)
         if arguments.estimate:
             return _estimate(arguments, find_saved)
         if arguments.prepare:
@@ -127,7 +130,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def _absolute_path(text: str) -> Path:
-    return Path(text).absolute()
+    return wide(Path(text).absolute())
 
 
 def _absolute(text: str) -> str:
@@ -187,8 +190,7 @@ def _settle(arguments: argparse.Namespace) -> None:
 
 
 def _give_way() -> None:
-    if sys.platform != "win32":
-        os.nice(LOW_PRIORITY)
+    machine.lower_priority(LOW_PRIORITY)
 
 
 def _serve(arguments: argparse.Namespace, find_saved: FindSaved) -> int:

@@ -18,8 +18,9 @@ import threading
 from collections.abc import Callable
 from types import FrameType
 
+from broker_core.platform import signals
+
 _Handler = Callable[[int, FrameType | None], object] | int | None
-_SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 
 class Interrupt(KeyboardInterrupt):
@@ -45,7 +46,7 @@ class Cancellation:
 
     def install(self) -> None:
         """Listen to the signals; called again after Spark has started, which installs its own handler."""
-        for number in _SIGNALS:
+        for number in signals.END_SIGNALS:
             former = signal.signal(number, self._handle)
             self._former.setdefault(number, former)
 
@@ -73,4 +74,4 @@ def watch_parent() -> None:
 def _wait_for_end_of_input() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    signals.end_this_process()

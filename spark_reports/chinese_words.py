@@ -12,11 +12,12 @@ import json
 import re
 from pathlib import Path
 
-_RESOURCES = Path(__file__).resolve().parent.parent / "resources"
-CATALOGUE = _RESOURCES / "report_templates" / "findings_zh.json"
-WORDS = _RESOURCES / "report_templates" / "words_zh.json"
+from resources import RESOURCE_FOLDER
+
+CATALOGUE = RESOURCE_FOLDER / "report_templates" / "findings_zh.json"
+WORDS = RESOURCE_FOLDER / "report_templates" / "words_zh.json"
 """Headings, labels, notes and the words of pages, in the same form as the findings."""
-TITLES = _RESOURCES / "translations" / "zh"
+TITLES = RESOURCE_FOLDER / "translations" / "zh"
 """Titles of reports, tables and columns: the window's own."""
 
 _SHARE = re.compile(r"([\d,]+) of ([\d,]+) \(([\d.]+ %|—)\)")

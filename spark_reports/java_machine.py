@@ -6,7 +6,6 @@ The machine ends with its standard input: if this process dies in any way, the p
 from __future__ import annotations
 
 import contextlib
-import signal
 import struct
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import psutil
 
 from broker_core.errors import JavaError
 from broker_core.machine_limits import kill_text, memory, memory_kills
+from broker_core.platform import process_groups, signals
 from spark_reports.java import class_path, is_local, machine_environment, machine_options, spark_home, worker_environment
 from spark_reports.pyspark_internals import CONNECTION_FILE
 
@@ -68,7 +68,7 @@ class JavaMachine:
                 stderr=self._log,
                 env=self._environment(java, home, conf),
                 cwd=folder,
-                start_new_session=True,
+                **process_groups.apart(),
             )
         except OSError as error:
             self._log.close()
@@ -144,7 +144,7 @@ class JavaMachine:
         with contextlib.suppress(FileNotFoundError):  # removed with its folder when the session is killed
             log = self._log_path.read_text(encoding="utf-8", errors="replace") + hint
         code = self._process.poll()
-        if code == -signal.SIGKILL:
+        if code == -signals.KILL_NUMBER:
             return self.short_of_memory(f"Java {what}: {kill_text()}")
         if "OutOfMemoryError" in log or "Could not reserve enough space" in log or "insufficient memory" in log:
             return JavaError(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from broker_core.errors import UsageError
+from broker_core.protocol.retry_names import ALTERNATIVES
 from monitoring.payload.judging import MASK
 from monitoring.payload.masking import MaskRules, united
 from monitoring.payload.rules import DecoderRule, read_rules, rule_at
@@ -137,11 +138,16 @@ class ReportMask:
         return text if place == 1 else f"{text} {place}"
 
     def _mask_at(self, place: Place) -> MaskRules:
-        """The mask of a row's topics; without any, that of all topics of the report."""
+        """The mask of a row's topics; without any, that of all topics of the report.
+
+        A row with several possible topics has all masks.
+        """
         known = self._masks.get(place)
         if known is None:
             topics = [topic for topic in place if topic]
-            if topics or not self._topics:
+            if any(ALTERNATIVES in topic for topic in topics):
+                known = united(rule.mask for rule in self.rules)
+            elif topics or not self._topics:
                 known = _mask_of(rule_at(self.rules, topics)) if topics else united(rule.mask for rule in self.rules)
             else:
                 known = united(_mask_of(rule_at(self.rules, (topic,))) for topic in self._topics)

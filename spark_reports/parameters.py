@@ -16,6 +16,8 @@ from pathlib import Path
 
 from broker_core.clock import utc_text
 from broker_core.errors import UsageError
+from broker_core.local_time import instant_ms
+from broker_core.outside import read_json
 from spark_reports.catalog import TOPICS, Parameter, ParameterKind, ReportSpec
 
 _RELATIVE = re.compile(r"-(\d{1,9})([smhd])")
@@ -65,7 +67,7 @@ def read_parameters(from_text: str | None, to_text: str | None, topics: list[str
 def read_parameter_file(path: Path) -> dict[str, object]:
     """Parameters from a JSON file: an object of option names without dashes, ``topic`` a list. Null values are not given."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"the parameter file {path} cannot be read: {error.strerror}", path=str(path)) from error
     except ValueError as error:
@@ -102,9 +104,16 @@ def _value(parameter: Parameter, text: str) -> str | int:
             raise UsageError(f"“{text}” is not a time zone. Use a name such as UTC or Asia/Shanghai.", zone=text)
         case ParameterKind.CHOICE if text not in parameter.choices:
             raise UsageError(f"--{parameter.name} is one of {', '.join(parameter.choices)}, not “{text}”", text=text)
-        case ParameterKind.FILE if not Path(text).is_file():
+        case ParameterKind.FILE if not _is_file(text):
             raise UsageError(f"--{parameter.name}: there is no file {text}. Check the path.", path=text)
     return text
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # the name is too long, or a folder may not be entered
+        return False
 
 
 def _number(parameter: Parameter, text: str) -> int:
@@ -125,7 +134,11 @@ def durations_ms(text: str) -> Sequence[int]:
 
 
 def parse_time(text: str, *, now_ms: int) -> int:
-    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``."""
+    """Epoch milliseconds of a time in text, see the module; relative times refer to ``now_ms``.
+
+    Raises:
+        UsageError: It is no time; `UnclearTimeError` where a local time comes twice, or never.
+    """
     text = text.strip()
     if text == "now":
         return now_ms
@@ -135,7 +148,7 @@ def parse_time(text: str, *, now_ms: int) -> int:
     if re.fullmatch(r"\d{5,18}", text) and int(text) <= _EPOCH_MS_MAX:
         return int(text)
     try:
-        return round(datetime.fromisoformat(text).astimezone().timestamp() * 1000)
+        return instant_ms(datetime.fromisoformat(text))
     except (ValueError, OverflowError, OSError) as error:
         raise UsageError(
             f"“{text}” is not a time. Use ISO 8601 (2026-03-01T08:00 or 2026-03-01T08:00:00Z), epoch milliseconds, now, "

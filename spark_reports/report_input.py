@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from broker_core.engine.store.known_names import stored_names
+from broker_core.protocol.retry_names import KnownNames, known_names
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.parameters import ReportParameters
@@ -98,6 +101,14 @@ class ReportInput:
             reader = StoreSourceReader(options, schema)
             return driver_rows.frame(self.spark, reader.read_while, reader.partitions(), schema)
         return self.spark.read.format(FORMAT).options(**options).schema(schema).load()
+
+    @property
+    def known_names(self) -> KnownNames:
+        """Groups and topics of the source, to tell retry topics apart; of a cluster those of its topics alone."""
+        if isinstance(self.plan, ClusterPlan):
+            return known_names((), (part.topic for task in self.plan.tasks for part in task))
+        found = [stored_names(Path(store)) for store in self.stores]
+        return KnownNames(frozenset().union(*(one.groups for one in found)), frozenset().union(*(one.topics for one in found)))
 
     @property
     def driver_messages(self) -> DriverRows | None:

@@ -16,9 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -30,6 +28,8 @@ import psutil
 
 from broker_core.cluster.access import FindSaved, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
+from broker_core.outside import read_json
+from broker_core.platform import signals
 from spark_reports.cancel import Cancellation, Interrupt
 from spark_reports.cluster_access import reached
 from spark_reports.connect import Session, open_session
@@ -71,7 +71,7 @@ def serve(arguments: argparse.Namespace, parse: Parse, find_saved: FindSaved = n
 def _listen(orders: queue.Queue[str]) -> None:
     for line in sys.stdin:
         orders.put(line)
-    os.kill(os.getpid(), signal.SIGTERM)
+    signals.end_this_process()
 
 
 class ReportServer:
@@ -160,7 +160,7 @@ class ReportServer:
         """The order of a line, and the details of its connection; a `UsageError` quotes no line that may hold details."""
         shown = "this one" if "details" in line else repr(line[:80])
         try:
-            order = json.loads(line)
+            order = read_json(line)
         except ValueError:
             raise UsageError(f"an order is a JSON list of words, not {shown}") from None  # the cause quotes the line
         words, details = (order.get("words"), order.get("details")) if isinstance(order, dict) else (order, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-PACKAGES = ("spark_reports", "monitoring", "broker_core")
+PACKAGES = ("spark_reports", "monitoring", "broker_core", "resources")
 _ROOT = Path(__file__).resolve().parent.parent
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,6 +75,21 @@ def _log_of_a_command_ends_with_its_test() -> Iterator[None]:
     logging.captureWarnings(capture=False)
 
 
+@pytest.fixture(autouse=True)
+def _children_do_not_see_the_session_of_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's tests leave their session, and its variables, to the next ones of their process."""
+    if "spark" not in request.node.path.parts:
+        for name in [name for name in os.environ if name.startswith(("PYSPARK_", "SPARK_"))]:
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """A folder as ``tmp_path``, whose path leaves room for that of a socket."""
+    with tempfile.TemporaryDirectory(prefix="o-") as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(params=["machine code", "python"])
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test runs with machine code, and without."""
@@ -82,3 +99,12 @@ def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("broker_core.native.library._loaded", library)
     else:
         monkeypatch.setenv("ORBIT_NATIVE", "off")
+
+
+@pytest.fixture(params=["own ways", "plain ways"])
+def both_platforms(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test runs with what this system has, and with the plain ways that need nothing of it (`broker_core.platform`)."""
+    if request.param == "plain ways":
+        from tests.support.plain_ways import take_plain_ways  # what tests of the window do not load
+
+        take_plain_ways(monkeypatch)

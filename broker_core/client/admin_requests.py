@@ -14,7 +14,7 @@ from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
-from broker_core.protocol.names import check_topic
+from broker_core.protocol.names import check_readable_topic
 
 
 class AdminRequests(OpenedClient):
@@ -47,7 +47,7 @@ class AdminRequests(OpenedClient):
 
     async def readable_route(self, topic: str) -> Route:
         """Route of a topic that must exist."""
-        route = await self._instance.route_once(check_topic(topic))
+        route = await self._instance.route_once(check_readable_topic(topic))
         if route is None:
             raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
         return route

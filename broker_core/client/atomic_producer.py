@@ -29,6 +29,7 @@ from typing import Self
 from broker_core.client.instance import ClientInstance, ClientSecurity, answer_error
 from broker_core.client.lifecycle import OpenedClient
 from broker_core.client.message import Message, SendResult, SendStatus, message_properties
+from broker_core.client.pulling import number
 from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
@@ -261,9 +262,8 @@ class AtomicProducer(OpenedClient):
             self._has_joined = True
             answer = await self._request(command)
             self._sequences[key] = (base + len(messages)) & SEQUENCE_MASK
-        return SendResult(
-            SendStatus.SEND_OK, ",".join(ids), answer.ext_fields["msgId"], target, int(answer.ext_fields["queueOffset"]), 1
-        )
+        offset = number(answer, "queueOffset", self._address)
+        return SendResult(SendStatus.SEND_OK, ",".join(ids), answer.ext_fields.get("msgId", ""), target, offset, 1)
 
     def _command(self, messages: Sequence[Message], ids: Sequence[str], queue: MessageQueue) -> RemotingCommand:
         members = [
@@ -350,7 +350,7 @@ class AtomicProducer(OpenedClient):
             self._needs_abort = error
 
     def _adopt(self, answer: RemotingCommand) -> None:
-        self._identity = Identity(int(answer.ext_fields["pid"]), int(answer.ext_fields["epoch"]))
+        self._identity = Identity(number(answer, "pid", self._address), number(answer, "epoch", self._address))
         self._sequences.clear()
         self._has_joined = False
 

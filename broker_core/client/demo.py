@@ -34,6 +34,7 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, Listene
 from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.platform import event_loops
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.transport.event_loop import interrupts
 
@@ -302,14 +303,12 @@ class _ParentWatch(asyncio.Protocol):
         self._gone()
 
 
-async def _watch_parent(gone: Callable[[], None]) -> asyncio.ReadTransport:
-    loop = asyncio.get_running_loop()
+async def _watch_parent(gone: Callable[[], None]) -> event_loops.Reading:
     try:
-        transport, _ = await loop.connect_read_pipe(lambda: _ParentWatch(gone), sys.stdin)
+        return await event_loops.read_input(_ParentWatch(gone))
     except (ValueError, OSError) as error:
         text = f"standard input cannot be watched ({error}): --parent-pipe is for programs that start this one with a pipe"
         raise UsageError(text) from error
-    return transport
 
 
 def _print_line(line: str) -> None:

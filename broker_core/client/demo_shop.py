@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from broker_core.client.message import Message
+from broker_core.outside import whole_of
 from broker_core.protocol.message.properties import DELAY
 
 ORDERS: Final = "orders"
@@ -151,10 +152,9 @@ def lacks_stock(keys: Sequence[str], times: int) -> bool:
 
     The last of ``keys`` is the order's, unless another program sent the message; ``times`` counts earlier attempts.
     """
-    text = keys[-1].removeprefix("ORD-") if keys else ""
-    if not text.isdecimal():
+    number = whole_of(keys[-1].removeprefix("ORD-")) if keys else None
+    if number is None:
         return False
-    number = int(text)
     return number % _NEVER_IN_STOCK == 0 or (times == 0 and number % _SHORT_OF_STOCK == 0)
 
 

@@ -16,7 +16,7 @@ from broker_core.protocol.admin.values import Body
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.json_body import emit
-from broker_core.protocol.names import check_group, check_topic
+from broker_core.protocol.names import check_group, check_readable_topic
 
 _ANALYZED_AFTER_MS = 120_000
 """Members that started later are not compared, because they may not have all their subscriptions yet."""
@@ -51,7 +51,7 @@ class GroupAdmin(AdminRequests):
         """Names of the groups that consume a topic, or have offsets in it, sorted."""
         found: set[str] = set()
         for address in (await self.master_addresses()).values():
-            fields = {"topic": check_topic(topic)}
+            fields = {"topic": check_readable_topic(topic)}
             found.update(read_groups_of_topic(await self._body(address, RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, fields)))
         return sorted(found)
 

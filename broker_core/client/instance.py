@@ -20,6 +20,7 @@ from broker_core.client.empty_answers import body_fault, is_empty_answer, lists_
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import AccountRefusedError, BugError, NetworkError, OrbitError, RemoteError, UsageError
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.addresses import address_text, host_of
 from broker_core.protocol.admin.routes import MASTER_ID, Route, read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -107,7 +108,7 @@ class ClientInstance:
             way=secured.way,
         )
         self._on_requests: dict[int, Handler] = {}
-        self._name_servers = [address.strip() for address in name_servers.split(";") if address.strip()]
+        self._name_servers = [address_text(address.strip()) for address in name_servers.split(";") if address.strip()]
         if not self._name_servers:
             raise UsageError("no name server is given: write HOST:PORT, such as 127.0.0.1:9876")
         for address in self._name_servers:
@@ -136,10 +137,10 @@ class ClientInstance:
     async def start(self) -> None:
         """Connect to a name server and begin to refresh routes and send heartbeats; raises `NetworkError`."""
         _address, connection = await self._name_server_connection()
-        host, _, _ = connection.local_address.rpartition(":")
+        host = host_of(connection.local_address)
         if host:
             # The local end of a tunnel has no address.
-            self._ip = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+            self._ip = ipaddress.ip_address(host.partition("%")[0])
         self._client_id = f"{self._ip}@{self._name or f'{os.getpid()}#{time.monotonic_ns()}'}"
         self._every(self.config.route_refresh_interval_ms, self.refresh_routes)
         self._every(self.config.heartbeat_interval_ms, self.heartbeat)

@@ -225,8 +225,15 @@ class LitePullConsumer(GroupConsumer, QueueReads):
         await self._commit_settled()
 
     async def _commit_settled(self) -> None:
+        """Store the offset of each queue; a refusal of one raises after the others, because it must not hold them back."""
+        refusals: list[RemoteError] = []
         for process_queue in list(self._process_queues.values()):
-            await self._commit(process_queue)
+            try:
+                await self._commit(process_queue)
+            except RemoteError as error:
+                refusals.append(error)
+        if refusals:
+            raise refusals[0]
 
     async def _commit(self, process_queue: ProcessQueue) -> None:
         offset = process_queue.committable_offset

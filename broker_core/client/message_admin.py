@@ -11,6 +11,7 @@ from __future__ import annotations
 from broker_core.client.admin_requests import AdminRequests
 from broker_core.client.instance import answer_error
 from broker_core.errors import CodecError, RemoteError
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
 from broker_core.protocol.admin.offsets import read_queue_units
 from broker_core.protocol.admin.routes import Route
@@ -108,9 +109,10 @@ class MessageAdmin(AdminRequests):
                 text = f"{address} is a slave that lets nobody pull (its slaveReadEnable is false): wait for a master"
                 raise RemoteError(text, code=response.code, address=address)
             raise answer_error(address, command.code, response)
-        if not following.isdecimal():
+        next_offset = whole_of(following)
+        if next_offset is None:
             raise CodecError(f"{address} answered a pull without nextBeginOffset: {response.ext_fields}")
-        return bytes(response.body) if response.code == ResponseCode.SUCCESS else b"", int(following)
+        return bytes(response.body) if response.code == ResponseCode.SUCCESS else b"", next_offset
 
     async def messages_by_key(
         self, topic: str, key: str, *, messages_max: int = QUERY_MESSAGES, begin_ms: int = 0, end_ms: int = _TIME_MAX_MS

@@ -19,7 +19,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import ALL_TAGS
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
-from broker_core.protocol.names import check_group, check_topic
+from broker_core.protocol.names import check_group, check_readable_topic
 
 DEFAULT_PULL_MESSAGES = 32
 _PLAIN_PULL_TIMEOUT_MS = 10_000
@@ -34,7 +34,7 @@ class QueueReads(OpenedClient):
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Queues of a topic that can be read."""
-        route = await self._instance.route(check_topic(topic), fresh=True)
+        route = await self._instance.route(check_readable_topic(topic), fresh=True)
         if route is None:
             raise RemoteError(f"there is no topic {topic}", code=int(ResponseCode.TOPIC_NOT_EXIST), topic=topic)
         return route.subscribe_queues()

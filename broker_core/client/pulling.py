@@ -115,8 +115,8 @@ class QueuePuller:
             status,
             found,
             number(response, "nextBeginOffset", address),
-            int(response.ext_fields.get("minOffset", -1)),
-            int(response.ext_fields.get("maxOffset", -1)),
+            number(response, "minOffset", address, -1),
+            number(response, "maxOffset", address, -1),
         )
 
 
@@ -125,10 +125,12 @@ def _decode(body: Buffer, queue: MessageQueue, subscription: Subscription) -> li
     return [message for message in messages if subscription.accepts_tag(message.tags)]
 
 
-def number(response: RemotingCommand, name: str, address: str) -> int:
-    """A number in a response's header; raises `RemoteError` without one."""
+def number(response: RemotingCommand, name: str, address: str, default: int | None = None) -> int:
+    """A number in a response's header; raises `RemoteError` for another text, and where it is missing without a ``default``."""
     text = response.ext_fields.get(name, "")
+    if not text and default is not None:
+        return default
     try:
         return int(text)
     except ValueError as error:
-        raise RemoteError(f"{address} answered with {name} “{text}”, not a number", code=response.code) from error
+        raise RemoteError(f"{address} answered with {name} “{text[:80]}”, not a number", code=response.code) from error

@@ -57,7 +57,7 @@ class Requests:
     def arrived(self, _: Connection, command: RemotingCommand) -> RemotingCommand:
         """Serve PUSH_REPLY_MESSAGE_TO_CLIENT; a late reply is answered and dropped."""
         fields = command.ext_fields
-        properties = decode_properties(fields.get("properties", "").encode())
+        properties = decode_properties(fields.get("properties", "").encode("utf-8", "replace"))
         reply = self._waiting.get(properties.get(CORRELATION_ID, ""))
         if reply is not None and not reply.done():
             try:

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from broker_core.errors import ReadOnlyConnectionError, UsageError
+from broker_core.platform import owners
+from broker_core.protocol.addresses import addresses_text
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
@@ -105,12 +107,13 @@ def line_of_file(path: Path) -> bytes:
 
     try:
         with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
+            status = os.fstat(file.fileno())
             line = file.read(LINE_BYTES_MAX + 1)
     except OSError as error:
         raise UsageError(f"the file of the connection {path} cannot be read: {error.strerror}") from error
-    if os.name == "posix" and mode & OTHERS_MAY:
-        text = f"{path} may hold keys, and others can read it (mode {stat.S_IMODE(mode):04o}): chmod 600 it first"
+    if owners.others_may_read(status):
+        mode = stat.S_IMODE(status.st_mode)
+        text = f"{path} may hold keys, and others can read it (mode {mode:04o}): chmod 600 it first"
         raise UsageError(text)
     if len(line) > LINE_BYTES_MAX:
         raise UsageError(f"the file of the connection {path} has more than {LINE_BYTES_MAX:,} bytes")
@@ -194,7 +197,9 @@ def access_of(
     """
     name, path = getattr(arguments, f"{prefix}connection"), getattr(arguments, f"{prefix}connection_file")
     name_servers = getattr(arguments, f"{prefix}ns")
-    if name:
+    if name is not None:
+        if not name.strip():
+            raise UsageError("no connection is named: give the name under which the window keeps it")
         return access_of_line(find_saved(name), saved_as=name)
     if path is not None:
         return access_of_file(path)
@@ -202,6 +207,6 @@ def access_of(
         return None
     if not name_servers.strip("; "):
         raise UsageError(f"no name server is given: write --{prefix.replace('_', '-')}ns HOST:PORT, such as 127.0.0.1:9876")
-    if details is not None and details.name_servers == name_servers:
+    if details is not None and addresses_text(details.name_servers) == addresses_text(name_servers):
         return details
-    return access_of_environment(name_servers, environment)
+    return access_of_environment(addresses_text(name_servers), environment)

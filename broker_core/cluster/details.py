@@ -15,7 +15,6 @@ The command line never has it, because every user of the machine can read that.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from ssl import SSLContext
@@ -23,6 +22,8 @@ from typing import Any
 
 from broker_core.client.instance import ClientSecurity
 from broker_core.errors import NetworkError, UsageError
+from broker_core.outside import read_json
+from broker_core.protocol.addresses import address_text
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.client import parse_address
 from broker_core.transport.proxies import SocksProxy, SshTunnel, Way
@@ -55,7 +56,7 @@ def read_line(fd: int) -> bytes:
 def details_of_line(line: bytes) -> dict[str, Any]:
     """The members of a line of details, each of its type; raises `UsageError`, whose message quotes no secret."""
     try:
-        details = json.loads(line)
+        details = read_json(line)
     except ValueError:
         raise UsageError("the details of the connection are no JSON") from None  # the cause may quote the secret
     if not isinstance(details, dict):
@@ -107,7 +108,7 @@ def _addresses_of(mapped: dict[Any, Any]) -> dict[str, str]:
         except (NetworkError, AttributeError) as error:
             text = f"“{registered}” → “{used}” maps no address to another: give HOST:PORT for both"
             raise UsageError(text) from error
-    return dict(mapped)
+    return {address_text(registered): address_text(used) for registered, used in mapped.items()}
 
 
 def _way_of(details: dict[str, Any]) -> Way | None:

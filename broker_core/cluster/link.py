@@ -12,12 +12,14 @@ from typing import TypeVar
 from broker_core.client.admin import AdminClient
 from broker_core.client.instance import ClientSecurity
 from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.cluster.proxies import Proxies
 from broker_core.cluster.records import record_count
 from broker_core.cluster.request_pacing import Question
 from broker_core.cluster.slices import OFFSET_MAX, QueueSlice
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.config import RemotingLimits
 from broker_core.errors import NetworkError, RemoteError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers
 from broker_core.protocol.admin.routes import read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -92,6 +94,8 @@ class ClusterLink(AdminClient):
         """Broker → messages pulled from the address that its figures come from."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self.proxies = Proxies(self)
+        """Through which clients of gRPC may use the cluster."""
 
     @property
     def brokers(self) -> dict[str, BrokerPlace]:
@@ -155,6 +159,10 @@ class ClusterLink(AdminClient):
         """
         return await self._instance.call(self.address_of(broker), command, timeout_ms)
 
+    async def ask_address(self, address: str, command: RemotingCommand) -> RemotingCommand:
+        """Send a request to what serves at an address, such as a proxy; raises as `ask`."""
+        return await self._instance.call(address, command, self.settings.timeout_ms)
+
     async def ask_gently(self, broker: str, code: RequestCode, fields: dict[str, str] | None = None) -> RemotingCommand:
         """Request figures of a broker, when its budget allows it; raises as `ask`."""
         response = await self.gently(broker, lambda: self.ask(broker, RemotingCommand(code, dict(fields or {}))))
@@ -174,8 +182,8 @@ class ClusterLink(AdminClient):
             if refused_as(error, ResponseCode.QUERY_NOT_FOUND):
                 return -1
             raise
-        offset = answer.ext_fields.get("offset", "")
-        return int(offset) if offset.isdecimal() else -1
+        offset = whole_of(answer.ext_fields.get("offset", ""))
+        return -1 if offset is None else offset
 
     async def pull_records(self, address: str, queue: MessageQueue, offset: int, count: int) -> tuple[bytes, int]:
         """As `MessageAdmin.pull_records`; the records are counted."""

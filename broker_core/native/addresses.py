@@ -1,12 +1,9 @@
-"""Where the bytes of a Python object are, for machine code that reads and writes them, and which of them are in memory."""
+"""Where the bytes of a Python object are, for machine code that reads and writes them."""
 
 from __future__ import annotations
 
 import ctypes
-import mmap
-import sys
-from mmap import PAGESIZE
-from typing import Any, Final
+from typing import Any
 
 from broker_core.errors import BugError
 
@@ -49,36 +46,3 @@ def address(buffer: Any, item_bytes: int = 0) -> int:  # noqa: ANN401  arrays of
         return view.buf or 0
     finally:
         ctypes.pythonapi.PyBuffer_Release(ctypes.byref(view))
-
-
-_mincore: Final[Any] = getattr(ctypes.PyDLL(None), "mincore", None)
-"""Takes 2 µs; no other thread runs meanwhile."""
-if _mincore is not None:
-    _mincore.argtypes, _mincore.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p], ctypes.c_int
-_Byte: Final = ctypes.c_ubyte * 1
-
-
-def is_resident(place: int) -> bool:
-    """Whether the page of a mapped file at an address can be read without waiting; true also where the system does not tell."""
-    if _mincore is None:
-        return True
-    found = _Byte(1)
-    _mincore(place - place % PAGESIZE, 1, found)
-    return bool(found[0] & 1)
-
-
-_madvise: Final[Any] = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
-"""Other threads run meanwhile, as they do not during `mmap.madvise`."""
-if _madvise is not None:
-    _madvise.argtypes, _madvise.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int], ctypes.c_int
-
-
-def unmap_pages(place: int, size: int) -> None:
-    """Take the whole pages of a shared file mapping out of this process.
-
-    The file keeps their bytes, and the next access maps them again. Without such a call of the system nothing is done, because
-    it only saves time.
-    """
-    first, end = -(-place // PAGESIZE) * PAGESIZE, (place + size) // PAGESIZE * PAGESIZE
-    if _madvise is not None and end > first:
-        _madvise(first, end - first, mmap.MADV_DONTNEED)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 import secrets
 from collections.abc import Collection, Mapping
 from typing import Final
 
 from broker_core.native import lanes as k
 from broker_core.native.access import mix
+from broker_core.platform import memory
 
 LANES_MAX: Final = 1 << 14
 """The next lane empties the table."""
@@ -112,4 +112,4 @@ class LaneTable:
 
 def anonymous(size: int) -> memoryview:
     """Zeros at an address of their own, which take memory when they are written."""
-    return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    return memoryview(memory.anonymous(size))

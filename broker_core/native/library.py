@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 import platform
-import stat
 from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from broker_core.platform import owners
 
 PREFIX: Final = "orbit_"
 """Of the names of the functions in the library."""
@@ -144,12 +145,12 @@ def reason_not_usable(folder: Path = FOLDER) -> str:
         note = json.loads(note_path(folder).read_bytes())
         library, status = library_path(folder).read_bytes(), library_path(folder).stat()
     except (OSError, ValueError):
-        return "there is no machine code; ./orbit setup makes it"
+        return "there is no machine code; set Orbit up again to make it"
     if not isinstance(note, dict) or note.get("sources") != sources_checksum():
-        return "machine code was made of other sources; ./orbit setup makes it again"
+        return "machine code was made of other sources; set Orbit up again to make it"
     if note.get("library") != hashlib.sha256(library).hexdigest():
-        return f"{library_path(folder)} was changed since it was made; ./orbit setup makes it again"
-    if status.st_uid not in {0, os.getuid()} or stat.S_IMODE(status.st_mode) & 0o022:
+        return f"{library_path(folder)} was changed since it was made; set Orbit up again to make it"
+    if not owners.is_own(status, or_root=True):
         return f"{library_path(folder)} belongs to somebody else, or others may write it"
     missing = _NEEDED_FLAGS - _processor_flags()
     if missing:

@@ -187,7 +187,7 @@ def answer_pull(
     lane = state[k.LANE]
     row = lanes_[lane + k.L_QUEUE]
     low, high = queues[row + q.MIN_OFFSET], queues[row + q.MAX_OFFSET]
-    if state[p.OFFSET] < low or state[p.OFFSET] >= high:
+    if state[p.OFFSET] < low or state[p.OFFSET] >= high or state[p.COMMIT] > high:
         return p.NOT_PLAIN
     first, count = units_from(state, lane, lanes_, queues)
     if first < 0:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import mmap
 from typing import Final
 
 from broker_core.native.addresses import address
+from broker_core.platform import memory
 
-_NO_ACCESS: Final = 0
 _STEP_BYTES: Final = 256 * 1024
 """Memory is asked for in steps; only the pages that are touched take room."""
 
@@ -25,7 +24,7 @@ class Reserved:
     """
 
     def __init__(self, size: int, least: int) -> None:
-        self._mapping = _mapped(size, least)
+        self._mapping = memory.reserve(size, least)
         self.size = len(self._mapping)
         self.address = address(self._mapping)
         self._usable = 0
@@ -46,24 +45,10 @@ class Reserved:
         if end > self.size:
             raise MemoryError(f"{end:,} bytes of {self.size:,} reserved are needed")
         usable = min(self.size, -(-end // _STEP_BYTES) * _STEP_BYTES)
-        if _protect(self.address + self._usable, usable - self._usable, mmap.PROT_READ | mmap.PROT_WRITE):
+        if not memory.give_use(self.address + self._usable, usable - self._usable):
             raise MemoryError(f"the system gives no memory: {usable - self._usable:,} bytes are needed")
         self._usable = usable
 
     def give_back(self, start: int, end: int) -> None:
         """Let the system have the pages of a range, whole pages inside of what is usable; they are zeros afterwards."""
-        self._mapping.madvise(mmap.MADV_DONTNEED, start, end - start)
-
-
-def _mapped(size: int, least: int) -> mmap.mmap:
-    while True:
-        try:
-            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=_NO_ACCESS)
-        except OSError:
-            if size // 2 < least:
-                raise
-            size //= 2
-
-
-_protect = ctypes.CDLL(None).mprotect
-_protect.argtypes, _protect.restype = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int], ctypes.c_int
+        memory.clear(self._mapping, start, end - start, self.address)

@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from broker_core.errors import RemoteError
+from broker_core.outside import whole_of
 
 STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Where decisions and the states of transactional ids are stored; one queue, never listed to clients."""
@@ -108,10 +109,10 @@ class Stamp(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Stamp | None:
         """Read a property; None when Orbit did not write it."""
-        parts = text.split(":")
-        if len(parts) != 5 or not all(part.isascii() and part.isdigit() for part in parts):
+        numbers = [number for number in map(whole_of, text.split(":")) if number is not None]
+        if len(numbers) != 5 or text.count(":") != 4:
             return None
-        producer_id, epoch, base, messages, flags = map(int, parts)
+        producer_id, epoch, base, messages, flags = numbers
         return cls(producer_id, epoch, base, messages, bool(flags & TRANSACTIONAL_FLAG)) if messages else None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from broker_core.outside import whole_of
+
 
 class SerializeType(IntEnum):
     """How the header of a frame is written; the first byte of its second word."""
@@ -278,10 +280,10 @@ def version_name(ordinal: int) -> str:
 
 def version_ordinal(text: str) -> int | None:
     """Ordinal of a release such as ``5.2.0``; None for another text or an unknown series."""
-    numbers = text.split(".")
-    if len(numbers) != _RELEASE_NUMBERS or not all(number.isdecimal() for number in numbers):
+    numbers = [number for number in map(whole_of, text.split(".")) if number is not None]
+    if len(numbers) != _RELEASE_NUMBERS or text.count(".") != _RELEASE_NUMBERS - 1:
         return None
-    major, minor, patch = map(int, numbers)
+    major, minor, patch = numbers
     first = {4: 213, 5: 413}.get(major)
     ordinal = None if first is None else first + 2 * (10 * minor + patch)
     return ordinal if ordinal is not None and patch <= 9 and version_name(ordinal) == f"V{major}_{minor}_{patch}" else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from broker_core.errors import UsageError
+from broker_core.outside import whole_of
 
 _UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -29,7 +30,7 @@ class DelayLevels:
 
 
 def _parse_delay(entry: str, text: str) -> int:
-    number, unit = entry[:-1], entry[-1]
-    if unit not in _UNIT_MS or not number.isdecimal():
+    number, unit = whole_of(entry[:-1]), entry[-1]
+    if unit not in _UNIT_MS or number is None:
         raise UsageError(f"messageDelayLevel “{text}”: “{entry}” is no delay; write for example 10s, 5m, 2h or 1d")
-    return int(number) * _UNIT_MS[unit]
+    return number * _UNIT_MS[unit]

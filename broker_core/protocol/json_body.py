@@ -155,7 +155,7 @@ def as_message_queue(value: JsonValue) -> MessageQueue | None:
         return None
     try:
         return MessageQueue(str(value["topic"]), str(value["brokerName"]), int(value["queueId"]))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -23,6 +23,8 @@ BLANK_TOPIC = "The specified topic is blank."
 
 TOPIC_LENGTH_MAX = 127
 GROUP_LENGTH_MAX = 255
+RETRY_TOPIC_LENGTH_MAX = 255
+"""Of retry topics, which brokers name."""
 
 AUTO_CREATE_TOPIC = "TBW102"
 SCHEDULE_TOPIC = "SCHEDULE_TOPIC_XXXX"
@@ -36,6 +38,8 @@ REVIVE_LOG_PREFIX = "rmq_sys_REVIVE_LOG_"
 ATOMIC_STATE_TOPIC = "ORBIT_SYS_TXN_STATE"
 """Stored, never listed, and closed to sends and reads of clients."""
 
+PROXY_HEARTBEAT_TOPIC = "DefaultHeartBeatSyncerTopic"
+"""Proxies of RocketMQ 5 tell each other of their clients here (`heartbeatSyncerTopicName`): where it is, there are proxies."""
 HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
@@ -80,6 +84,7 @@ SYSTEM_GROUPS = (
 """Groups with a config from the start."""
 
 _ALLOWED = re.compile(r"[%|a-zA-Z0-9_-]+")
+_ALLOWED_IN_RETRIES = re.compile(r"[%|a-zA-Z0-9_-]+(?:\+[%|a-zA-Z0-9_-]+)?")
 
 
 # ---- checked by the broker ----
@@ -113,6 +118,17 @@ def group_name_fault(group: str) -> str | None:
 def check_topic(topic: str) -> str:
     """Return ``topic``; raises `UsageError` when no broker would accept it."""
     return _check("topic", topic, TOPIC_LENGTH_MAX)
+
+
+def check_readable_topic(topic: str) -> str:
+    """Return ``topic``; raises `UsageError` when no broker can have it.
+
+    Brokers name the retry topics of pops: these may be longer than other topics, and newer ones have a plus sign
+    (Source: docs/spec/remoting.md §2.6.1, docs/spec/store.md §2.8).
+    """
+    if topic.startswith(RETRY_PREFIX) and len(topic) <= RETRY_TOPIC_LENGTH_MAX and _ALLOWED_IN_RETRIES.fullmatch(topic):
+        return topic
+    return check_topic(topic)
 
 
 def check_group(group: str) -> str:

@@ -88,7 +88,7 @@ def subscription_from_json(value: Mapping[str, Any]) -> Subscription:
         # Some clients send tags without their hashes, so these are computed from the tags.
         codes = frozenset(int(code) for code in _list(value.get("codeSet"))) | frozenset(map(java_string_hash, tags))
         version = int(value.get("subVersion") or 0)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CodecError(f"the subscription of {topic} in a heartbeat holds no numbers where they belong") from error
     return Subscription(
         topic=topic,

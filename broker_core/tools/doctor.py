@@ -2,6 +2,7 @@
 
     proxy or tunnel → for each name server: name, port, TLS, answer → list of brokers
                     → for each broker: name, port (after the address map), TLS, credentials, version
+                    → for each host of a broker, or the given address: the gRPC port
 
 The hops after a failed one are not tried. It requests the list of brokers and figures only, and changes nothing.
 """
@@ -21,17 +22,21 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
 from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
+from broker_core.protocol.addresses import address_of, address_text
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import connect, parse_address
 from broker_core.transport.connection import Connection
 from broker_core.transport.dialers import dialer_of
+from broker_core.transport.grpc_probe import probe_grpc
 from broker_core.transport.proxies import Dialer, SocksProxy
 
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
-ANSWER, BROKERS, CREDENTIALS, VERSION = "Name server", "Broker list", "Credentials", "Version"
+ANSWER, BROKERS, CREDENTIALS, VERSION, GRPC = "Name server", "Broker list", "Credentials", "Version", "gRPC port"
 MACHINE_CODE = "Machine code"
+GRPC_PORT = 8081
+"""Where SDKs of RocketMQ 5 are served as a rule."""
 ADDRESSES_MAX = 50
 """Of brokers; the number of further ones is reported, and they are not tried."""
 FIGURES_TRIES, FIGURES_PAUSE_S = 6, 0.7
@@ -79,7 +84,8 @@ class _Trial:
 class Doctor:
     """One examination. On one event loop; cancel its task to end it early.
 
-    ``tell`` gets each hop, when it begins and when it has ended; ``clock`` returns seconds.
+    ``tell`` gets each hop, when it begins and when it has ended; ``grpc`` is the address of a proxy, empty for the usual
+    port of each broker's host, where a port that does not answer is no fault; ``clock`` returns seconds.
     """
 
     def __init__(
@@ -87,12 +93,14 @@ class Doctor:
         access: ClusterAccess,
         tell: Callable[[Hop], None],
         *,
+        grpc: str = "",
         clock: Callable[[], float] = time.monotonic,
         limits: RemotingLimits | None = None,
     ) -> None:
         self._security = access.security
-        self._name_servers = [address.strip() for address in access.name_servers.split(";") if address.strip()]
+        self._name_servers = [address_text(address.strip()) for address in access.name_servers.split(";") if address.strip()]
         self._tell = tell
+        self._grpc = grpc
         self._clock = clock
         self._limits = RemotingLimits() if limits is None else limits
         self._dialer: Dialer | None = None
@@ -105,7 +113,7 @@ class Doctor:
         try:
             if way is not None and self._dialer is not None:
                 dialer = self._dialer
-                async with self._hop(PROXY if isinstance(way, SocksProxy) else TUNNEL, f"{way.host}:{way.port}") as hop:
+                async with self._hop(PROXY if isinstance(way, SocksProxy) else TUNNEL, address_of(way.host, way.port)) as hop:
                     hop.advice = "What lies behind it was not tried."
                     hop.note = await dialer.open()
             brokers: dict[str, BrokerPlace] = {}
@@ -113,6 +121,7 @@ class Doctor:
                 with contextlib.suppress(_HopFailedError):
                     brokers |= {broker.name: broker for broker in await self._ask_name_server(address)}
             await self._try_brokers(list(brokers.values()))
+            await self._try_grpc(list(brokers.values()))
         except _HopFailedError:
             return
         finally:
@@ -234,6 +243,41 @@ class Doctor:
         if len(places) > ADDRESSES_MAX:
             async with self._hop(BROKERS, "") as hop:
                 hop.note = f"not tried: {len(places) - ADDRESSES_MAX:,} more"
+
+    # ---- the gRPC port ---------------------------------------------------------------------------------------------------
+
+    async def _try_grpc(self, brokers: list[BrokerPlace]) -> None:
+        if self._grpc:
+            with contextlib.suppress(_HopFailedError):
+                await self._try_grpc_at(self._grpc, is_given=True)
+            return
+        used = [self._security.addresses.get(one, one) for broker in brokers for one in broker.addresses.values()]
+        hosts = list(dict.fromkeys(address.rpartition(":")[0] for address in used if ":" in address))
+        for host in hosts[:ADDRESSES_MAX]:
+            with contextlib.suppress(_HopFailedError):
+                await self._try_grpc_at(f"{host}:{GRPC_PORT}", is_given=False)
+
+    async def _try_grpc_at(self, address: str, *, is_given: bool) -> None:
+        """Make a call in plain text and one in TLS, because each SDK uses one of them by itself."""
+        async with self._hop(GRPC, address) as hop:
+            hop.advice = "Check host and port (8081 is usual), and that a proxy or Orbit runs there with gRPC on."
+            served, faults = [], list[NetworkError | CodecError]()
+            for words, encrypted in (("plain text", False), ("TLS", True)):
+                try:
+                    answer = await probe_grpc(address, encrypted=encrypted, limits=self._limits, dialer=self._dialer)
+                except (NetworkError, CodecError) as error:
+                    faults.append(error)
+                    continue
+                if not answer.serves_rocketmq:
+                    hop.advice = "What answers is another service of gRPC, or it is starting."
+                    raise NetworkError(f"{address} answered a call of RocketMQ with status {answer.status}: {answer.text}")
+                served.append(words)
+            if not served and is_given:
+                raise faults[0]
+            if served:
+                hop.note = f"serves {' and '.join(served)}"
+            else:
+                hop.note = "nothing for SDKs of RocketMQ 5 answers here; state the address of a proxy by --grpc"
 
     async def _examine(self, connection: Connection, shown: str) -> None:
         credentials = self._security.credentials

@@ -7,7 +7,6 @@ refused, because the lines after it record what was done, and must not be lost.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from broker_core.errors import CodecError
+from broker_core.outside import read_json
+from broker_core.platform import locks
 
 Line = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ class LineFile:
         self._path = path
         with contextlib.ExitStack() as files:
             self._file: BinaryIO = files.enter_context(path.open(mode))
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock_file(self._file.fileno())
             files.pop_all()
         self._file.seek(0)
 
@@ -52,7 +53,7 @@ class LineFile:
                 raise self._damaged(end)
             try:
                 take(values)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
+            except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
                 raise self._damaged(end) from error
             end += len(data)
         self._file.truncate(end)
@@ -78,7 +79,7 @@ class LineFile:
 
 def _values(data: bytes) -> Line | None:
     try:
-        values = json.loads(data) if data.endswith(b"\n") else None
-    except (ValueError, RecursionError):
+        values = read_json(data) if data.endswith(b"\n") else None
+    except ValueError:
         return None
     return values if isinstance(values, dict) else None

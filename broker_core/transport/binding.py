@@ -26,11 +26,6 @@ def bound_port(server: Listening, requested: int) -> int:
     return int(server.sockets[0].getsockname()[1]) if server.sockets else requested
 
 
-def address_of(host: str, port: int) -> str:
-    """``host:port``, with brackets around an IPv6 address."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def check_port(port: int) -> None:
     """Raise `NetworkError` for a number that is no port, because uvloop never returns from binding one."""
     if not 0 <= port <= _PORT_MAX:

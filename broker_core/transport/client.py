@@ -13,6 +13,9 @@ from ssl import SSLContext, SSLError
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, NetworkError
+from broker_core.outside import whole_of
+from broker_core.platform import streams
+from broker_core.protocol.addresses import address_text, is_v6, split_address
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.signature import Credentials
 from broker_core.transport.connection import Connection, Handler, end_all
@@ -30,10 +33,13 @@ def refuse_request(_connection: Connection, command: RemotingCommand) -> Remotin
 
 def parse_address(address: str) -> tuple[str, int]:
     """Split ``host:port``, where an IPv6 host may be in brackets; raises `NetworkError` when it is no such address."""
-    host, colon, port = address.strip().rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) <= 65535:
+    host, port_text = split_address(address)
+    port = whole_of(port_text)
+    if not host or port is None or not 0 < port <= 65535:
         raise NetworkError(f"“{address}” is no address: give HOST:PORT, such as 127.0.0.1:9876", address=address)
-    return host.strip("[]"), int(port)
+    if ":" in host and not is_v6(host):
+        raise NetworkError(f"“{address}” is no address: give [HOST]:PORT for IPv6, such as [::1]:9876", address=address)
+    return host, port
 
 
 async def connect(
@@ -80,17 +86,11 @@ async def connect(
 
 async def _connection_on(end: socket.socket, made: Callable[[], Connection], tls: SSLContext | None, host: str) -> Connection:
     """Make a connection on a connected socket; a failure closes the socket."""
-    loop = asyncio.get_running_loop()
-    name = host if tls is not None else None
     try:
-        if hasattr(socket, "AF_UNIX") and end.family == socket.AF_UNIX:
-            _, connection = await loop.create_unix_connection(made, sock=end, ssl=tls, server_hostname=name)
-        else:
-            _, connection = await loop.create_connection(made, sock=end, ssl=tls, server_hostname=name)
+        return await streams.connect_on(end, made, tls, host if tls is not None else None)
     except BaseException:
         end.close()
         raise
-    return connection
 
 
 class ConnectionPool:
@@ -117,7 +117,7 @@ class ConnectionPool:
         self._handler = handler
         self._tls = tls
         self._credentials = credentials
-        self._addresses = addresses or {}
+        self._addresses = {address_text(registered): used for registered, used in (addresses or {}).items()}
         self._dialer = None if way is None else dialer_of(way)
         self._limits = RemotingLimits() if limits is None else limits
         self._connections: dict[str, Connection] = {}

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,8 @@ from typing import cast
 
 from broker_core.config import RemotingLimits
 from broker_core.errors import ConnectionLostError, FrameError, NetworkError, OrbitError, RemoteError, fault_remark
+from broker_core.platform import streams
+from broker_core.protocol.addresses import address_of
 from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
 from broker_core.protocol.frame import (
     ONEWAY_FLAG,
@@ -46,8 +47,6 @@ _DIRECT_BYTES = 64 * 1024
 """From this size on answers are passed to the system in pieces; joining smaller ones takes no measurable time."""
 _TURN_BYTES_MAX = 256 * 1024
 """Bytes sent before the next request of the same read is served, so that the peer receives them meanwhile."""
-_VECTOR_MAX = 512
-"""Pieces that the system takes at once (POSIX guarantees 16; Linux, macOS and the BSDs take 1024)."""
 _CLOSE_SECONDS = 2.0
 _PACE_GRACE_SECONDS = 2.0
 """For this long a large frame may arrive at any pace."""
@@ -339,8 +338,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
-        self.remote_address = address_text(transport.get_extra_info("peername"))
-        self.local_address = address_text(transport.get_extra_info("sockname"))
+        self.remote_address = peer_address(transport.get_extra_info("peername"))
+        self.local_address = peer_address(transport.get_extra_info("sockname"))
         self._transport.set_write_buffer_limits(high=self._limits.unsent_bytes_high)
         self._descriptor = _plain_descriptor(self._transport)
         if self._on_open is not None:
@@ -548,7 +547,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport.get_write_buffer_size():
             return parts  # in order
         try:
-            sent = os.writev(self._descriptor, parts[:_VECTOR_MAX])
+            sent = streams.write_parts(self._descriptor, parts)
         except OSError:
             return parts  # it takes nothing now, or never again: then the transport finds out
         for number, part in enumerate(parts):
@@ -603,7 +602,7 @@ def _nothing_held() -> int:
 
 def _plain_descriptor(transport: asyncio.Transport) -> int:
     """Descriptor that a transport writes to without changing the bytes; -1 with encryption or when it is unknown."""
-    if transport.get_extra_info("ssl_object") is not None or not hasattr(os, "writev"):
+    if transport.get_extra_info("ssl_object") is not None:
         return -1
     found = transport.get_extra_info("socket")
     return -1 if found is None else int(found.fileno())
@@ -622,8 +621,8 @@ async def end_all(connections: Sequence[Connection], reason: str) -> None:
     await asyncio.gather(*waiting)
 
 
-def address_text(address: object) -> str:
+def peer_address(address: object) -> str:
     if isinstance(address, tuple) and len(address) >= 2:
         host, port = address[0], address[1]
-        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+        return address_of(str(host), port)
     return "unknown"

@@ -6,7 +6,8 @@ import asyncio
 import socket
 
 from broker_core.errors import NetworkError
-from broker_core.transport.proxies import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, address_text, loaded
+from broker_core.protocol.addresses import address_of
+from broker_core.transport.proxies import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, loaded
 from broker_core.transport.socket_reason import socket_reason
 from broker_core.transport.ssh_tunnel import SshDialer
 
@@ -21,11 +22,11 @@ class SocksDialer:
 
     def __init__(self, way: SocksProxy) -> None:
         self._way = way
-        self._address = address_text(way.host, way.port)
+        self._address = address_of(way.host, way.port)
 
     async def dial(self, host: str, port: int) -> socket.socket:
         socks, proxies = await loaded("python_socks"), await loaded("python_socks.async_.asyncio")
-        way, target = self._way, address_text(host, port)
+        way, target = self._way, address_of(host, port)
         proxy = proxies.Proxy(socks.ProxyType.SOCKS5, way.host, way.port, way.user or None, way.password or None, rdns=True)
         try:
             found: socket.socket = await proxy.connect(host, port, timeout=WAY_TIMEOUT_MS / 1000)

@@ -4,46 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any, TypeVar
+
+from broker_core.platform import event_loops, signals
 
 _T = TypeVar("_T")
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """A uvloop loop, or asyncio's own on systems without uvloop."""
-    if sys.platform == "win32":
-        return asyncio.new_event_loop()
-    import uvloop
-
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
+    return event_loops.new_loop()
 
 
 def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:
-    """Call ``stop`` with the signal's name, on the loop, at SIGTERM and SIGINT."""
-    for number in (signal.SIGTERM, signal.SIGINT):
-        if sys.platform == "win32":
-            signal.signal(number, lambda n, _frame: loop.call_soon_threadsafe(stop, signal.Signals(n).name))
-        else:
-            loop.add_signal_handler(number, stop, number.name)
+    """Call ``stop`` with the signal's name, on the loop, at the signals that stop a server (SIGTERM, SIGINT)."""
+    for number in signals.STOP_SIGNALS:
+        signals.on_signal(loop, number, partial(stop, number.name))
 
 
 @contextlib.contextmanager
 def interrupts(stop: Callable[[], None]) -> Iterator[None]:
     """Call ``stop`` at SIGINT and SIGTERM while the block lasts; only the main thread can."""
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    numbers = signals.STOP_SIGNALS if threading.current_thread() is threading.main_thread() else ()
     for number in numbers:
-        loop.add_signal_handler(number, stop)
+        signals.on_signal(loop, number, stop)
     try:
         yield
     finally:
         for number in numbers:
-            loop.remove_signal_handler(number)
+            signals.off_signal(loop, number)
 
 
 async def unless_stopped(beginning: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:

@@ -28,13 +28,14 @@ from broker_core.protocol.grpc.framing import (
 )
 from broker_core.protocol.http2.connection import Headers, Http2Connection, Http2Error, Http2Limits, Stream
 from broker_core.protocol.http2.header_blocks import RESPONSE
-from broker_core.transport.connection import address_text
+from broker_core.transport.connection import peer_address
 from broker_core.transport.frame_budget import FrameBudget
 
 logger = logging.getLogger(__name__)
 
 _CONTENT_TYPE = "application/grpc"
 _COMPRESSED = 1
+_ENDED_WELL = trailers(GrpcStatus.OK)
 
 
 class CallHandler(Protocol):
@@ -59,7 +60,7 @@ class GrpcCall:
 
     Attributes:
         path: ``/package.Service/Method``.
-        metadata: Headers by name, the last of each; no pseudo headers.
+        metadata: Headers by name, the last of each, with the pseudo headers; a character for each byte of a value.
         deadline: Loop time at which the client gives up; infinity without one.
         connection: Where it came from.
     """
@@ -109,6 +110,18 @@ class GrpcCall:
         self.is_over = True
         block = trailers(status, text)
         self.connection.end(self._stream, block if self._begun else RESPONSE + block)
+
+    def answer(self, message: bytes) -> None:
+        """Send the only message of an answer, and end the call; does nothing when it is over."""
+        if self.is_over:
+            return
+        connection = self.connection
+        if self._begun or not connection.http2.send_whole(self._stream, RESPONSE, prefixed(message), _ENDED_WELL):
+            self.send(message)
+            self.finish()
+            return
+        self.is_over = True
+        connection.flush_soon()
 
     # ---- for the connection ----
 
@@ -261,8 +274,8 @@ class GrpcConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transport is one in all but its class
-        self.remote_address = address_text(transport.get_extra_info("peername"))
-        self.local_address = address_text(transport.get_extra_info("sockname"))
+        self.remote_address = peer_address(transport.get_extra_info("peername"))
+        self.local_address = peer_address(transport.get_extra_info("sockname"))
         self.is_encrypted = transport.get_extra_info("ssl_object") is not None
         self._transport.set_write_buffer_limits(high=self.limits.unsent_bytes_high)
         self._on_open(self)
@@ -303,15 +316,14 @@ class GrpcConnection(asyncio.Protocol):
 
     def request(self, stream: Stream, headers: Headers) -> None:
         """A call begins."""
-        fields = {name.decode("latin-1"): value.decode("utf-8", "replace") for name, value in headers}
+        fields = dict(headers)
         if not fields.get("content-type", "").startswith(_CONTENT_TYPE) or fields.get(":method") != "POST":
             text = "this port serves gRPC calls only"
             self.end(stream, RESPONSE + trailers(GrpcStatus.UNIMPLEMENTED, text))
             return
         path = fields.get(":path", "")
-        metadata = {name: value for name, value in fields.items() if not name.startswith(":")}
         seconds = timeout_seconds(fields["grpc-timeout"]) if "grpc-timeout" in fields else None
-        call = GrpcCall(self, stream, path, metadata, math.inf if seconds is None else self._loop.time() + seconds)
+        call = GrpcCall(self, stream, path, fields, math.inf if seconds is None else self._loop.time() + seconds)
         stream.owner = call
         self.requests_in += 1
         handler = self._begin(call)

@@ -10,8 +10,9 @@ import logging
 from typing import Final
 
 from broker_core.config import RemotingLimits
+from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.grpc.framing import GrpcStatus
-from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
+from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.grpc_connection import Begin, GrpcCall, GrpcConnection
 from broker_core.transport.tls import HANDSHAKE_SECONDS, ServerTls
@@ -20,6 +21,8 @@ from broker_core.transport.tls_listener import TlsListener
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 5.0
+_FORGIVEN_FRAMES: Final = 50
+"""Control frames of a connection that are forgiven at each look: SDKs ping every 10 s, and after reading much data."""
 
 
 class GrpcServer:
@@ -38,7 +41,7 @@ class GrpcServer:
     """
 
     def __init__(self, host: str, port: int, begin: Begin, *, tls: ServerTls, limits: RemotingLimits | None = None) -> None:
-        self._host = host
+        self._host = host_text(host)
         self._port = port
         self._begin = begin
         self._tls = tls
@@ -108,6 +111,7 @@ class GrpcServer:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for connection in list(self.connections):
+            connection.http2.forgive(_FORGIVEN_FRAMES)
             if not connection.http2.has_preface and now - connection.connected_at > HANDSHAKE_SECONDS:
                 connection.abort()
             elif not connection.open_calls and now - connection.last_active > self._limits.idle_ms / 1000:

@@ -64,8 +64,3 @@ class Dialer(Protocol):
 async def loaded(module: str) -> Any:  # noqa: ANN401  a module
     """A module, imported on a thread so that the loop serves others meanwhile."""
     return await asyncio.to_thread(import_module, module)
-
-
-def address_text(host: str, port: int) -> str:
-    """``host:port``, with brackets around an IPv6 host."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

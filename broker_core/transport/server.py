@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from broker_core.config import RemotingLimits
-from broker_core.transport.binding import BACKLOG, address_of, bind_error, bound_port, check_port
+from broker_core.protocol.addresses import address_of, host_text
+from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
 from broker_core.transport.connection import Connection, Handler, end_all
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.tls import TlsServer
@@ -48,7 +49,7 @@ class RemotingServer:
         on_connected: Callable[[Connection], None] | None = None,
         frame_directory: Path | None = None,
     ) -> None:
-        self._host = host
+        self._host = host_text(host)
         self._port = port
         self._handler = handler
         self._limits = RemotingLimits() if limits is None else limits

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from broker_core.errors import NetworkError
-from broker_core.transport.proxies import WAY_TIMEOUT_MS, SshTunnel, address_text, loaded
+from broker_core.platform import local_sockets, streams
+from broker_core.protocol.addresses import address_of
+from broker_core.transport.proxies import WAY_TIMEOUT_MS, SshTunnel, loaded
 
 if TYPE_CHECKING:
     import asyncssh
@@ -33,7 +35,7 @@ class SshDialer:
 
     def __init__(self, way: SshTunnel) -> None:
         self._way = way
-        self._address = address_text(way.host, way.port)
+        self._address = address_of(way.host, way.port)
         self._logging_in = asyncio.Lock()
         self._login: asyncssh.SSHClientConnection | None = None
         self._copies: set[asyncio.Task[None]] = set()
@@ -47,7 +49,7 @@ class SshDialer:
     async def dial(self, host: str, port: int) -> socket.socket:
         ssh = await loaded("asyncssh")
         login = await self._logged_in()
-        target = address_text(host, port)
+        target = address_of(host, port)
         try:
             async with asyncio.timeout(WAY_TIMEOUT_MS / 1000):
                 reader, writer = await login.open_connection(host, port)
@@ -60,7 +62,7 @@ class SshDialer:
                 "the address must be right as seen from there, and the server must allow forwarding (AllowTcpForwarding)"
             )
             raise NetworkError(text, address=target) from error
-        ours, theirs = socket.socketpair()
+        ours, theirs = local_sockets.socket_pair()
         for end in (ours, theirs):
             end.setblocking(False)
         task = asyncio.create_task(_copy_both_ways(theirs, reader, writer), name=f"tunnel to {target}")
@@ -177,7 +179,7 @@ class SshDialer:
 
 async def _copy_both_ways(near: socket.socket, reader: Any, writer: Any) -> None:
     """Copy until one end has ended or is lost, then end the other: remoting has no half-closed connections."""
-    near_reader, near_writer = await _streams_on(near)
+    near_reader, near_writer = await streams.streams_on(near, COPY_BYTES)
     copies = [asyncio.create_task(_copy(near_reader, writer)), asyncio.create_task(_copy(reader, near_writer))]
     try:
         await asyncio.wait(copies, return_when=asyncio.FIRST_COMPLETED)
@@ -196,9 +198,3 @@ async def _copy(reader: Any, writer: Any) -> None:
     while data := await reader.read(COPY_BYTES):
         writer.write(data)
         await writer.drain()
-
-
-async def _streams_on(end: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if hasattr(socket, "AF_UNIX") and end.family == socket.AF_UNIX:
-        return await asyncio.open_unix_connection(sock=end, limit=COPY_BYTES)
-    return await asyncio.open_connection(sock=end, limit=COPY_BYTES)

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Callable
 
+from broker_core.protocol.addresses import host_text
 from broker_core.transport.tls import HANDSHAKE_BYTE, HANDSHAKE_SECONDS, ServerTls
 
 logger = logging.getLogger(__name__)
@@ -30,8 +31,9 @@ class TlsListener:
         self._new_connection = new_connection
         self._handshakes_max = handshakes_max
         self._tasks: set[asyncio.Task[None]] = set()
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host.strip("[]"), port), family=family)
+        name = host_text(host)
+        family = socket.AF_INET6 if ":" in name else socket.AF_INET
+        self._socket = socket.create_server((name, port), family=family)
         self._socket.setblocking(False)
         self._accepting: asyncio.Task[None] | None = None
 

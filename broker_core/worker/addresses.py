@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+from broker_core.protocol.addresses import host_text
+
 _ANY = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  only compared with
 _SOMEWHERE = ("192.0.2.1", 9)
 """An address of the range for documentation; nothing is sent to it."""
@@ -15,7 +17,7 @@ def advertised_host(bind_host: str) -> str:
     A broker that listens everywhere names the address by which this machine reaches others, or the loopback address without
     a network; ``--set brokerIP1=…`` overrides it.
     """
-    if bind_host not in _ANY:
+    if host_text(bind_host) not in _ANY:
         return bind_host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -10,6 +10,7 @@ from broker_core.errors import CodecError, UsageError
 from broker_core.json_document import json_text, without_half_pairs
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, groups_text
 from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts, utf8
 from broker_core.tools.search.language import parse_field
@@ -32,8 +33,9 @@ BEFORE_MATCH_CHARACTERS = 24
 
 
 def field_text(facts: MessageFacts, field: Field) -> str:
-    """All values of a field in one text, separated by commas; empty without one."""
-    text = ", ".join(_text(value) for value in facts.values(field))
+    """All values of a field in one text, separated by commas; empty without one. Of several possible groups one is right."""
+    values = [_text(value) for value in facts.values(field)]
+    text = groups_text(values) if field.name == "group" else ", ".join(values)
     return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
 
 
@@ -47,13 +49,14 @@ class FieldReader:
     Raises `FilterError` for an unreadable field, `UsageError` for too large a request or an ``around`` that is no pattern.
     """
 
-    def __init__(self, query: ReadFields) -> None:
+    def __init__(self, query: ReadFields, known: KnownNames = NOTHING_KNOWN) -> None:
         if len(query.places) > PLACES_MAX or len(query.fields) > FIELDS_MAX:
             raise UsageError(
                 f"{len(query.fields)} fields of {len(query.places):,} messages are asked for; "
                 f"ask for {FIELDS_MAX} of {PLACES_MAX:,} at most"
             )
         self._around = MarkPattern(query.around) if query.around else None
+        self._known = known
         self._fields = [parse_field(text) for text in query.fields]
 
     def values(self, messages: Iterable[StoredMessage | None]) -> FieldValues:
@@ -61,7 +64,7 @@ class FieldReader:
         texts: list[list[str]] = [[] for _ in self._fields]
         starts = []
         for message in messages:
-            facts = None if message is None else MessageFacts(message)
+            facts = None if message is None else MessageFacts(message, self._known)
             for column, field in zip(texts, self._fields, strict=True):
                 column.append("" if facts is None else field_text(facts, field))
             starts.append(b"" if facts is None else self._part_of_body(facts))
@@ -77,9 +80,9 @@ class FieldReader:
         return utf8(f"…{part}" if start else part)[:BODY_START_BYTES]
 
 
-def field_reader(store: MessageStore, query: ReadFields) -> list[Callable[[], FieldValues]]:
+def field_reader(store: MessageStore, query: ReadFields, known: KnownNames = NOTHING_KNOWN) -> list[Callable[[], FieldValues]]:
     """The parts in which a request is carried out, each on any thread. Raises as `FieldReader`."""
-    reader = FieldReader(query)
+    reader = FieldReader(query, known)
 
     def part(places: list[int]) -> FieldValues:
         return reader.values(_message(store, place) for place in places)

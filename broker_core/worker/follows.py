@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from broker_core.errors import FilterError, RecordError, UsageError
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, FindKnown, KnownNames, nothing_known
 from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
@@ -65,6 +66,9 @@ class _StoreTail:
     position: int
     topics: TopicVerdicts
     breathe: Breather
+    compares_groups: bool = False
+    known: KnownNames = NOTHING_KNOWN
+    """To tell retry topics apart where groups are compared; as of the last look."""
     is_asked: bool = False
     is_ended: bool = False
 
@@ -188,19 +192,24 @@ class OpenTails(Generic[_Tail]):
 
 
 class Follows(OpenTails[_StoreTail]):
-    """The live tails of a store. ``clock`` returns ms since the epoch, for times like ``-15m``."""
+    """The live tails of a store.
+
+    ``clock`` returns ms since the epoch, for times like ``-15m``; ``known`` is called on the loop.
+    """
 
     def __init__(
         self,
         store: MessageStore,
         *,
         clock: Callable[[], int],
+        known: FindKnown = nothing_known,
         pace_seconds: float = PACE_SECONDS,
         hold_seconds: float = HOLD_SECONDS,
     ) -> None:
         super().__init__(pace_seconds=pace_seconds, hold_seconds=hold_seconds)
         self._store = store
         self._clock = clock
+        self._known = known
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
 
     def close(self) -> None:
@@ -215,6 +224,7 @@ class Follows(OpenTails[_StoreTail]):
     async def _look(self, opened: _StoreTail) -> FollowBatch:
         if self._store.commit_log_max_offset <= opened.position:
             return FollowBatch()
+        opened.known = self._known() if opened.compares_groups else NOTHING_KNOWN
         return await self._run(partial(self._read, opened))
 
     def _position(self, _follow_id: int, opened: _StoreTail) -> int:
@@ -228,12 +238,14 @@ class Follows(OpenTails[_StoreTail]):
 
         now_ms = self._clock()
         end = self._store.commit_log_max_offset
+        expression, rules = filter_of(query, now_ms), rules_of(query, now_ms)
         return _StoreTail(
-            expression=filter_of(query, now_ms),
-            rules=rules_of(query, now_ms),
+            expression=expression,
+            rules=rules,
             position=query.position if 0 <= query.position <= end else end,
             topics=TopicVerdicts(),
             breathe=Breather(),
+            compares_groups=compares_groups(expression, rules),
         )
 
     def _read(self, opened: _StoreTail) -> FollowBatch:
@@ -287,7 +299,7 @@ def _add(opened: _StoreTail, record: bytes, batch: FollowBatch, *, is_sure: bool
     except RecordError:
         batch.left_out += 1
         return
-    facts = MessageFacts(message)
+    facts = MessageFacts(message, opened.known)
     if not is_sure and opened.expression is not None and not matches(opened.expression, facts):
         return
     rule = next((number for number, one in enumerate(opened.rules) if matches(one, facts)), -1)
@@ -307,6 +319,13 @@ def check_follow(query: StartFollow, *, open_already: int) -> None:
 def rules_of(query: StartFollow, now_ms: int) -> tuple[Expression, ...]:
     """Its colour rules; raises `FilterError` with the number of an unreadable one."""
     return tuple(_rule_of(number, rule, now_ms) for number, rule in enumerate(query.rules))
+
+
+def compares_groups(expression: Expression | None, rules: tuple[Expression, ...]) -> bool:
+    """Whether a tail compares groups."""
+    from broker_core.tools.search.shared_retries import is_about_groups
+
+    return any(map(is_about_groups, (*rules, *(() if expression is None else (expression,)))))
 
 
 def _rule_of(number: int, text: str, now_ms: int) -> Expression:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import Protocol
 
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.properties import UNIQUE_KEY
-from broker_core.tools.search.fields import group_of_topic
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, possible_groups
 from broker_core.worker.columns import columns_of
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
@@ -31,6 +31,10 @@ _NO_HISTORY = "No history of offsets is kept by this process: when groups came p
 _TOO_MANY = "More than {count} groups have offsets in its queues; the others are left out."
 
 
+def _unknown_protocol(_group: str) -> str:
+    return ""
+
+
 class Offsets(Protocol):
     """The part of `broker_core.engine.tables.consumer_offsets.ConsumerOffsets` that is used here; read on the engine's loop."""
 
@@ -48,14 +52,17 @@ async def read_lifeline(
     run: Run,
     now_ms: int,
     reach: Reach = WHOLE,
+    known: KnownNames = NOTHING_KNOWN,
+    protocol_of: Callable[[str], str] = _unknown_protocol,
 ) -> Lifeline:
     """Everything known of the message at a place of the commit log, and of its resends.
 
-    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``. Raises `UsageError` where
-    no message starts at the place.
+    To be called on the engine's loop. ``history`` is None where none is kept, and ends at ``now_ms``; ``known`` tells retry
+    topics apart; ``protocol_of`` returns what all present members of a group speak, empty where that is unknown. Raises
+    `UsageError` where no message starts at the place.
     """
-    family = await run(partial(gather_family, store, physical_offset, reach))
-    positions = positions_of(offsets, family.places)
+    family = await run(partial(gather_family, store, physical_offset, reach, known))
+    positions = positions_of(offsets, family.places, protocol_of)
     missing = []
     if len(positions) > POSITIONS_MAX:
         missing.append(_TOO_MANY.format(count=POSITIONS_MAX))
@@ -73,14 +80,22 @@ async def read_lifeline(
     return columns(unique_key, replace(story, missing=(*story.missing, *missing)))
 
 
-def positions_of(offsets: Offsets, places: Sequence[tuple[str, int, int]]) -> list[Position]:
+def positions_of(
+    offsets: Offsets, places: Sequence[tuple[str, int, int]], protocol_of: Callable[[str], str] = _unknown_protocol
+) -> list[Position]:
     """Where groups are in the queues of some records; on the loop."""
     return [
-        Position(group, topic, queue_id, queue_offset, offset)
+        Position(group, topic, queue_id, queue_offset, offset, protocol=protocol_of(group))
         for topic, queue_id, queue_offset in places
         for group in sorted(offsets.groups_of(topic))
-        if group_of_topic(topic) in (None, group) and (offset := offsets.get(group, topic, queue_id)) >= 0
+        if _may_read(group, topic) and (offset := offsets.get(group, topic, queue_id)) >= 0
     ]
+
+
+def _may_read(group: str, topic: str) -> bool:
+    """Whether a group reads a topic: of a retry topic, any that its name fits."""
+    groups = possible_groups(topic)
+    return not groups or group in groups
 
 
 def dated(history: HistoryService, positions: Sequence[Position], begin_ms: int, now_ms: int) -> list[Position]:

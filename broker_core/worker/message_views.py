@@ -6,10 +6,11 @@ The functions here may run on any thread; each call reads a bounded number of re
 from __future__ import annotations
 
 import heapq
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from broker_core.errors import CodecError, RecordError, UsageError
@@ -20,7 +21,14 @@ from broker_core.protocol.message.properties import KEYS, TAGS, UNIQUE_KEY
 from broker_core.protocol.message.record import decode_record
 from broker_core.worker.columns import columns_of
 from broker_core.worker.questions.question import Handler
-from broker_core.worker.questions.stored_messages import MessageBody, MessageDetail, MessagePage, ReadBody, ReadMessage
+from broker_core.worker.questions.stored_messages import (
+    MessageBody,
+    MessageDetail,
+    MessagePage,
+    ReadBody,
+    ReadMessage,
+    TopicPage,
+)
 
 if TYPE_CHECKING:
     from broker_core.engine.store.message_store import MessageStore
@@ -76,15 +84,44 @@ def read_batch(store: MessageStore, topic: str, queue_id: int, offset: int, coun
     return Batch(heads, end, max(end - offset - len(heads), 0))
 
 
-def newest_first(store: MessageStore, topic: str, queue_ids: list[int], count: int) -> Iterator[MessageHead]:
-    """Messages of several queues, newest store time first; read on demand, a few of each queue at a time."""
-    batch = max(1, min(BATCH_MESSAGES, count // max(len(queue_ids), 1) + 1))
-    queues = [_backwards(store, topic, queue_id, batch) for queue_id in queue_ids]
+def newest_first(
+    store: MessageStore, topic: str, queue_ids: list[int], count: int, ends: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[MessageHead]:
+    """Messages of several queues, newest store time first; read on demand, a few of each queue at a time.
+
+    ``ends`` are the offsets before which to read, by queue; of other queues their ends.
+    """
+    batch = _batch(queue_ids, count)
+    queues = [_backwards(store, topic, queue_id, batch, ends.get(queue_id)) for queue_id in queue_ids]
     return islice(heapq.merge(*queues, key=lambda head: -head.store_ms), count)
 
 
-def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int) -> Iterator[MessageHead]:
+def oldest_first(
+    store: MessageStore, topic: str, queue_ids: list[int], count: int, begins: Mapping[int, int]
+) -> Iterator[MessageHead]:
+    """Messages of several queues, oldest store time first, each queue from an offset on; as `newest_first`."""
+    batch = _batch(queue_ids, count)
+    queues = [_forwards(store, topic, queue_id, batch, begins.get(queue_id, 0)) for queue_id in queue_ids]
+    return islice(heapq.merge(*queues, key=lambda head: head.store_ms), count)
+
+
+def _batch(queue_ids: list[int], count: int) -> int:
+    return max(1, min(BATCH_MESSAGES, count // max(len(queue_ids), 1) + 1))
+
+
+def _forwards(store: MessageStore, topic: str, queue_id: int, batch: int, begin: int) -> Iterator[MessageHead]:
+    offset, end = max(begin, store.min_offset(topic, queue_id)), store.max_offset(topic, queue_id)
+    while offset < end:
+        found = read_batch(store, topic, queue_id, offset, batch)
+        yield from found.heads
+        if found.next_offset <= offset:
+            return
+        offset = found.next_offset
+
+
+def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int, before: int | None) -> Iterator[MessageHead]:
     end, low = store.max_offset(topic, queue_id), store.min_offset(topic, queue_id)
+    end = end if before is None else min(end, before)
     while end > low:
         start = max(low, end - batch)
         heads: list[MessageHead] = []
@@ -118,6 +155,17 @@ def page_of(
         next_offset=next_offset,
         notice=notice,
     )
+
+
+def topic_page_of(page: MessagePage, edges: Mapping[int, int], *, newer: bool) -> TopicPage:
+    """A page with the part of each queue that it covers: from its messages to the edge, or from the edge to them."""
+    first, end = dict(edges), dict(edges)
+    for queue, offset in zip(page.queue_id, page.queue_offset, strict=True):
+        if newer:
+            end[queue] = max(end[queue], offset + 1)
+        else:
+            first[queue] = min(first[queue], offset)
+    return TopicPage(page, list(edges), list(first.values()), list(end.values()))
 
 
 def head_columns(heads: Sequence[MessageHead]) -> dict[str, Any]:

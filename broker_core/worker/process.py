@@ -305,6 +305,7 @@ class _Worker:
             read_only=self._options.read_only or self._options.files_only,
             commit_log=_spread_over(config.store),
             own_access=_own_access(engine, config),
+            grpc=engine.grpc_address,
         )
 
     async def _serve(

@@ -9,6 +9,7 @@ from broker_core.errors import UsageError
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import CloseConnection, MeasureTopics, ReadStore
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers, ForecastTimers, ListTimers
+from broker_core.worker.questions.in_flight import ListInFlight
 from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.transactions import (
     AbortAtomic,
@@ -37,6 +38,10 @@ OF_CLUSTERS: dict[type[Question[Any]], tuple[str, str]] = {
     EndTransaction: ("the end of a transaction", OUTSIDE[Ability.DECIDE_TRANSACTIONS]),
     ForecastTimers: ("when timers are due", _INSIDE),
     ListAtomic: ("atomic transactions", _ATOMIC),
+    ListInFlight: (
+        "messages in flight",
+        "brokers keep in memory what was received and not acknowledged, and the protocol has no request for it",
+    ),
     ListTimers: ("the list of timers", _INSIDE),
     MeasureTopics: ("sizes", "the protocol tells no sizes of topics, only those of the whole disk"),
     ReadStore: ("the store from inside", _INSIDE),

@@ -21,6 +21,8 @@ import msgpack
 
 from broker_core.children import environment, main_command
 from broker_core.errors import BugError, OrbitError, WorkerLostError, error_from_wire
+from broker_core.platform import files, machine, process_groups
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker.channel.codec import decode_worker_message, encode_message
@@ -46,21 +48,23 @@ class SearchOrder:
     limit: int | None
     plan: Plan
     body_starts: bool
+    known: KnownNames = NOTHING_KNOWN
 
     def packed(self) -> bytes:
         """One frame."""
         plan = self.plan
         places = [plan.steps, plan.total_messages, plan.places, plan.spans, plan.ranges]
-        payload: bytes = msgpack.packb([str(self.root), self.filter, self.now_ms, self.limit, places, self.body_starts])
+        known = [sorted(self.known.groups), sorted(self.known.topics)]
+        payload: bytes = msgpack.packb([str(self.root), self.filter, self.now_ms, self.limit, places, self.body_starts, known])
         return frame(payload)
 
     @classmethod
     def unpacked(cls, payload: bytes) -> SearchOrder:
         """The order in the payload of such a frame."""
-        root, text, now_ms, limit, places, body_starts = msgpack.unpackb(payload, use_list=False)
+        root, text, now_ms, limit, places, body_starts, known = msgpack.unpackb(payload, use_list=False)
         steps, total, single, spans, ranges = places
         plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges)
-        return cls(Path(root), text, now_ms, limit, plan, body_starts)
+        return cls(Path(root), text, now_ms, limit, plan, body_starts, KnownNames(*map(frozenset, known)))
 
 
 class SearchProcess:
@@ -75,7 +79,7 @@ class SearchProcess:
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 env=environment(),
-                start_new_session=True,
+                **process_groups.apart(),
             )
         except OSError as error:
             raise WorkerLostError(f"no process for the search could be started: {error}") from error
@@ -126,6 +130,7 @@ def main(_argv: list[str]) -> int:
     # Output of a library must not fall between the frames.
     taken = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    files.carry_bytes(sys.stdin.fileno(), taken)
     return run_search_process(sys.stdin.fileno(), taken)
 
 
@@ -157,7 +162,7 @@ def _begun(order: SearchOrder) -> SearchTurns:
     from broker_core.tools.search.scan import StoreSearch
 
     expression = parse_filter(order.filter, now_ms=order.now_ms)
-    turns = SearchTurns(StoreSearch(order.root, expression, limit=order.limit, plan=order.plan), body_starts=order.body_starts)
-    if hasattr(os, "nice"):
-        os.nice(NICENESS)  # not before: a start takes little, and somebody waits for it
+    search = StoreSearch(order.root, expression, limit=order.limit, plan=order.plan, known=order.known)
+    turns = SearchTurns(search, body_starts=order.body_starts)
+    machine.lower_priority(NICENESS)  # not before: a start takes little, and somebody waits for it
     return turns

@@ -81,4 +81,5 @@ def search_hits(
         found=count if outcome is None else outcome.found,
         is_over=outcome is not None,
         reasons=[] if outcome is None else list(outcome.reasons),
+        notes=[] if outcome is None else list(outcome.notes),
     )

@@ -14,9 +14,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker_core.errors import UsageError
+from broker_core.protocol.names import LMQ_PREFIX
+from broker_core.protocol.retry_names import FindKnown, KnownNames, nothing_known
+from broker_core.worker.message_bound import QUEUES_MAX, bound_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
-from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.searches import (
+    ContinueSearch,
+    EndSearch,
+    FindBound,
+    FoundBound,
+    SearchHits,
+    SearchStarted,
+    StartSearch,
+)
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
@@ -35,6 +46,14 @@ WINDOW_BYTES = 1024 * 1024
 """Small, because the broker waits while bytes are compared."""
 
 
+def check_bound(count: int, queues: int) -> None:
+    """Raise `UsageError` for a bound that is not counted."""
+    if count < 1:
+        raise UsageError(f"a bound is 1 message or more, not {count}")
+    if queues > QUEUES_MAX:
+        raise UsageError(f"{queues:,} queues may have a match, and a bound is counted in {QUEUES_MAX} at most: name a topic")
+
+
 class OpenSearches(Generic[_Open]):
     """The searches that a window has open, by their numbers; each is idle between two questions. On the loop."""
 
@@ -48,6 +67,7 @@ class OpenSearches(Generic[_Open]):
             StartSearch.answered_by(self._start),
             ContinueSearch.answered_by(self._continue),
             EndSearch.answered_by(self._end),
+            FindBound.answered_by(self._find_bound),
         ]
 
     async def _start(self, query: StartSearch) -> SearchStarted:
@@ -81,6 +101,10 @@ class OpenSearches(Generic[_Open]):
         if opened is not None:
             await self._close(opened)
 
+    async def _find_bound(self, query: FindBound) -> FoundBound:
+        """A time that bounds a search by a number of messages; raises `FilterError` and `UsageError`."""
+        raise NotImplementedError
+
     async def _prepare(self, query: StartSearch) -> tuple[_Open, list[str], int]:
         """A new search, the steps of its plan, and the number of messages to scan."""
         raise NotImplementedError
@@ -95,10 +119,14 @@ class OpenSearches(Generic[_Open]):
 
 
 class Searches(OpenSearches["SearchTurns | SearchProcess"]):
-    """The searches of a store, of which the search thread takes the turns. ``clock`` returns ms since the epoch."""
+    """The searches of a store, of which the search thread takes the turns.
 
-    def __init__(self, store: MessageStore, *, clock: Callable[[], int]) -> None:
+    ``clock`` returns ms since the epoch; ``known`` is called on the loop.
+    """
+
+    def __init__(self, store: MessageStore, *, clock: Callable[[], int], known: FindKnown = nothing_known) -> None:
         super().__init__()
+        self._known = known
         self._store = store
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
@@ -111,10 +139,11 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         self._thread.shutdown(wait=True)
 
     async def _prepare(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, list[str], int]:
-        turns, plan = await self._run(lambda: self._prepared(query))
+        known = self._known().about(topic for topic, _queue in self._store.queues())
+        turns, plan = await self._run(lambda: self._prepared(query, known))
         return turns, list(plan.steps), plan.total_messages
 
-    def _prepared(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, Plan]:
+    def _prepared(self, query: StartSearch, known: KnownNames) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.language import parse_filter
         from broker_core.tools.search.scan import Breather, StoreSearch
 
@@ -122,16 +151,38 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         expression = parse_filter(query.filter, now_ms=now_ms)
         if self._store.read_only:
             # A store that is only read: its files, with messages that no queue knows; and no broker waits.
-            search = StoreSearch(root, expression, limit=limit)
+            search = StoreSearch(root, expression, limit=limit, known=known)
             return SearchTurns(search, body_starts=query.body_starts), search.plan
         breathe = Breather()
-        search = StoreSearch(root, expression, store=self._store, limit=limit, breathe=breathe, window_bytes=WINDOW_BYTES)
+        search = StoreSearch(
+            root, expression, store=self._store, limit=limit, breathe=breathe, window_bytes=WINDOW_BYTES, known=known
+        )
         plan = search.plan
         if plan.total_messages < BESIDE_FROM_MESSAGES or not (plan.spans or plan.ranges):
             return SearchTurns(search, body_starts=query.body_starts, breathe=breathe), plan
         from broker_core.worker.search_process import SearchOrder, SearchProcess
 
-        return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts)), plan
+        return SearchProcess(SearchOrder(root, query.filter, now_ms, limit, plan, query.body_starts, known)), plan
+
+    async def _find_bound(self, query: FindBound) -> FoundBound:
+        queues = await self._run(lambda: self._queues_of(query.filter))
+        check_bound(query.count, len(queues))
+        store = self._store
+
+        def counted(at_ms: int) -> int:
+            begins = (max(store.offset_by_time(*queue, at_ms), store.min_offset(*queue)) for queue in queues)
+            return sum(max(store.max_offset(*queue) - begin, 0) for queue, begin in zip(queues, begins, strict=True))
+
+        return await bound_of(lambda at_ms: self._run(lambda: counted(at_ms)), self._clock(), query.count, oldest=query.oldest)
+
+    def _queues_of(self, text: str) -> list[tuple[str, int]]:
+        """Queues in which a filter may have a match; those of light topics name messages of others."""
+        from broker_core.tools.search.columns import may_match
+        from broker_core.tools.search.language import parse_filter
+
+        expression = parse_filter(text, now_ms=self._clock())
+        own = (queue for queue in self._store.queues() if not queue[0].startswith(LMQ_PREFIX))
+        return [queue for queue in own if may_match(expression, *queue)]
 
     async def _turn(self, search_id: int, opened: SearchTurns | SearchProcess) -> SearchHits:
         return await self._run(lambda: opened.turn(search_id))

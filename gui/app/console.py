@@ -18,9 +18,10 @@ from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.app.children import Children
+from gui.app.display import explained_start
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
-from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text
+from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text, same_servers
 from gui.connections.kept_clusters import KeptClusters
 from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.connections.secret_store import SecretStore
@@ -97,7 +98,8 @@ def make_application() -> QApplication:
     gc.disable()
     QApplication.setApplicationName("orbit")
     QApplication.setApplicationDisplayName("Orbit")
-    application = QApplication([*sys.argv[:1], "-style", STYLE])
+    with explained_start():
+        application = QApplication([*sys.argv[:1], "-style", STYLE])
     application.setProperty(STYLED, True)
     application.setQuitOnLastWindowClosed(False)
     return application
@@ -347,7 +349,7 @@ class Console(QObject):
 
     def _details_at(self, name_servers: str) -> str | None:
         """Connection details of the cluster shown, as a worker reads them; None for another one, which a child looks up."""
-        is_shown = self._shown.kind == ATTACHED and self._shown.address == name_servers
+        is_shown = self._shown.kind == ATTACHED and same_servers(self._shown.address, name_servers)
         return self._details if is_shown else None
 
     def _settle_on(self, cluster: Cluster) -> None:

@@ -124,12 +124,22 @@ def changed_to(before: Cluster, cluster: Cluster) -> Cluster:
 def settled(cluster: Cluster, known: Iterable[Cluster]) -> Cluster:
     """A connection to be saved beside others: it replaces the one with its name servers, else `kept_as` is made unique."""
     others = [one for one in known if one.kind == ATTACHED]
-    same = next((one for one in others if one.address == cluster.address), None)
+    same = next((one for one in others if same_servers(one.address, cluster.address)), None)
     if same is not None:
         return replace(cluster, kept_as=same.kept_as)
     taken = {one.kept_under for one in others}
     names = (f"{cluster.address}#{number}" for number in count(2))
     return replace(cluster, kept_as=next(name for name in names if name not in taken)) if cluster.address in taken else cluster
+
+
+def same_servers(one: str, other: str) -> bool:
+    """Whether two lists of name servers are equal, however their IPv6 addresses are spelled."""
+    both = one + other
+    if one == other or ("[" not in both and "::" not in both):  # no IPv6 address: nothing more is loaded
+        return one == other
+    from broker_core.api import addresses
+
+    return addresses.same_addresses(one, other)
 
 
 def settings_path() -> Path:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from monitoring.outside import read_json
+from broker_core.outside import read_json
+from broker_core.platform import replacing
 
 FILE_NAME = "connection-secrets.json"
 FILE_MODE = 0o600
@@ -55,7 +56,7 @@ class SecretFile:
                 json.dump(secrets, file)
                 file.flush()
                 os.fsync(file.fileno())
-            made.replace(self.path)
+            replacing.replace(made, self.path)
         finally:
             made.unlink(missing_ok=True)
 

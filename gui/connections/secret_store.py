@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from broker_core.outside import read_json
 from gui.connections.secret_file import SecretFile
-from monitoring.outside import read_json
 
 if TYPE_CHECKING:
     from broker_core.api import SecretError

@@ -46,9 +46,11 @@ def _hosts_of(cluster: Cluster) -> set[tuple[str, str]]:
 
 def _hosts(name_servers: str) -> Iterator[tuple[str, str]]:
     """(name or IP address, port) of each name server."""
+    from broker_core.api import addresses
+
     for address in name_servers.split(";"):
-        name, _colon, port = address.strip().rpartition(":")
-        host = name.strip("[]").lower()
+        name, port = addresses.split_address(address)
+        host = name.lower()
         if not host:
             continue
         yield host, port

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from gui.connections.cluster import Cluster
 from gui.main_window.frame_parts import FrameParts
+from gui.main_window.live import Standing
 from gui.main_window.services import Backend, FrameServices
 from gui.main_window.side_bar import show_counts
 from gui.theme.tokens import State
@@ -104,6 +105,8 @@ class BrokerWatch(QObject):
             parts.banner.hide()
         self._shows_faults = False
         self._copy_banner()
+        self._show_standing()
+        parts.status_bar.show_figures(self._frame.state, ended=self.standing is Standing.ENDED)
         self.write_title()
         if ready is not None and ready.notice:
             self._frame.notify(partial(broker_text, ready.notice), state=State.WARNING)
@@ -164,7 +167,8 @@ class BrokerWatch(QObject):
 
     def _show_state(self, state: ClusterState) -> None:
         parts = self._parts
-        parts.status_bar.show_figures(state)
+        self._show_standing()
+        parts.status_bar.show_figures(state, ended=self.standing is Standing.ENDED)
         parts.status_bar.show_reach(state.reach)
         self._show_faults(state)
         alerts = self.alerts
@@ -218,6 +222,23 @@ class BrokerWatch(QObject):
         return State.WARNING if state.reach is ClusterReach.PART or self.is_late else State.HEALTHY
 
     @property
+    def standing(self) -> Standing:
+        """What the figures on screen are worth."""
+        status, state = self._frame.status, self._frame.state
+        if status is SourceStatus.STARTING:
+            return Standing.WAITING
+        if status is not SourceStatus.READY or (state is not None and state.reach is ClusterReach.NOTHING):
+            return Standing.ENDED
+        if state is None:
+            return Standing.WAITING
+        return Standing.LATE if self.is_late else Standing.LIVE
+
+    def _show_standing(self) -> None:
+        standing = self.standing
+        self._parts.tool_bar.show_standing(standing)
+        self._parts.side_bar.set_old(standing is Standing.ENDED)
+
+    @property
     def is_late(self) -> bool:
         """Whether the newest figures are older than `LATE_MS`."""
         age_ms = self._parts.live.age_ms
@@ -226,6 +247,7 @@ class BrokerWatch(QObject):
 
     def _tick(self) -> None:
         self._show_age()
+        self._show_standing()
         # The state must also be right while figures are paused or missing.
         self._parts.tool_bar.cluster_button.set_state(self.health, self._place)
         self.written.emit()

@@ -59,7 +59,14 @@ class Palettes:
         return palette_entries(query, self._frame)
 
 
-TAB_ACTIONS = ("window.detach", "window.copy_link", "window.close_tab", "window.close_others", "window.reopen_tab")
+TAB_ACTIONS = (
+    "window.pin_tab",
+    "window.detach",
+    "window.copy_link",
+    "window.close_tab",
+    "window.close_others",
+    "window.reopen_tab",
+)
 
 
 class FrameCommands:
@@ -123,6 +130,12 @@ class FrameCommands:
         page = self._parts.area.current
         if page is not None:
             self._parts.area.close_others(page)
+
+    def toggle_pinned(self) -> None:
+        """Pin the tab in front, so that links open their subjects elsewhere; or release it."""
+        page = self._parts.area.current
+        if page is not None:
+            self._parts.area.toggle_pinned(page)
 
     def copy_link(self) -> None:
         shown = self._frame.app.clusters.attached

@@ -18,6 +18,7 @@ from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.toast import ToastRoom
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,11 @@ class FrameParts:
     production: ProductionBar
     stripe: ConnectionStripe
     progress: ProgressLine
+    toasts: ToastRoom
 
     def laid_out(self) -> QWidget:
         right, central = QWidget(), QWidget()
-        right.setLayout(column(self.banner, (self.area, 1), spacing=0))
+        right.setLayout(column(self.banner, (self.area, 1), self.toasts, spacing=0))
         middle = row(self.side_bar, (right, 1), spacing=0)
         bars = (self.stripe, self.production, self.tool_bar, self.progress)
         central.setLayout(column(*bars, (middle, 1), self.status_bar, spacing=0))

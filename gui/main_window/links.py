@@ -7,6 +7,7 @@ A link only shows something: arguments that open a dialog or start work are neve
     orbit://group/NAME                       a consumer group
     orbit://message/OFFSET-ID                a message by its offset message ID
     orbit://message/TOPIC/QUEUE/OFFSET       a message by its place in a queue
+    orbit://connection/NAME                  a saved connection, by its name or name servers
     orbit://message?physical_offset=OFFSET   the page of one message
 
 Each may name its attached cluster with ``cluster=NAME-SERVERS``; the others are for the window that receives them.
@@ -32,6 +33,7 @@ CLUSTER_ARGUMENT = "cluster"
 
 _OBJECTS = {"topic": ("topic", "topic"), "group": ("consumers", "group")}
 """Kind of object → page and argument that show it."""
+_CONNECTION, _FIRST_PAGE = "connection", "overview"
 _NUMBER = re.compile(r"-?\d{1,18}")
 
 
@@ -64,11 +66,17 @@ def on_cluster(link: str, name_servers: str) -> str:
 
 
 def cluster_of(link: str) -> str:
-    """Name servers of the link's cluster; empty where it names none, or is no link."""
+    """Name servers of the link's cluster, or the name of the connection that it opens; empty where there is neither."""
+    if not is_link(link) or len(link) > LINK_CHARACTERS_MAX:
+        return ""
     try:
-        given = dict(parse_qsl(urlsplit(link.strip()).query)) if is_link(link) and len(link) <= LINK_CHARACTERS_MAX else {}
+        parts = urlsplit(link.strip())
+        given = dict(parse_qsl(parts.query))
     except ValueError:
         return ""
+    names = _names(parts.path)
+    if parts.netloc == _CONNECTION and len(names) == 1:
+        return names[0]
     return given.get(CLUSTER_ARGUMENT, "")
 
 
@@ -87,10 +95,14 @@ def place_of(link: str) -> PagePlace:
         parts = urlsplit(text)
     except ValueError as error:
         raise LinkError(f"the link cannot be read: {error}") from error
-    names = [unquote(name) for name in parts.path.split("/") if name]
+    names = _names(parts.path)
     left_out = {*ONE_TIME_ARGUMENTS, CLUSTER_ARGUMENT}
     given = {name: _value(name, value) for name, value in parse_qsl(parts.query) if name not in left_out}
     return _place(unquote(parts.netloc), names, given)
+
+
+def _names(path: str) -> list[str]:
+    return [unquote(name) for name in path.split("/") if name]
 
 
 def _place(kind: str, names: list[str], given: dict[str, object]) -> PagePlace:
@@ -103,6 +115,10 @@ def _place(kind: str, names: list[str], given: dict[str, object]) -> PagePlace:
         return PagePlace(page_id, {**given, name: names[0]})
     if kind == "message":
         return PagePlace("messages", {**given, **_message(names)})
+    if kind == _CONNECTION:
+        if len(names) != 1:
+            raise LinkError(f"a link to a connection names one: {SCHEME}://{_CONNECTION}/NAME")
+        return PagePlace(_FIRST_PAGE, given)
     if not kind or names:
         raise LinkError(f"a link to a page is {SCHEME}://PAGE, to a topic {SCHEME}://topic/NAME")
     return PagePlace(kind, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
 
 
 CADENCES_MS = (1_000, 2_000, 5_000, 10_000, 30_000)
+
+
+class Standing(Enum):
+    """What the figures on screen are worth."""
+
+    LIVE = "live"
+    WAITING = "waiting"
+    """The broker starts; there are none yet."""
+    LATE = "late"
+    """No new ones came for longer than they should."""
+    ENDED = "ended"
+    """The broker is gone, or nothing answers: they are the last ones."""
 
 
 class LiveFeed(QObject):

@@ -17,7 +17,7 @@ from gui.settings.quiet_hours import read_quiet_hours
 from gui.settings.values import SYSTEM_NOTICES_KEY, is_on
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.toast import ToastStack
+from gui.widgets.toast import ToastRoom, ToastStack
 from gui.words.plain_text import notice_text
 from gui.words.text import Words, said, tr
 
@@ -31,9 +31,9 @@ class Notices(QObject):
 
     Args:
         theme: Colours.
-        window: Parent of the toasts.
+        window: Whose width limits the toasts.
         bar: Its bell counts.
-        beside: What toasts leave visible at the bottom; see `ToastStack`.
+        room: Where toasts stand.
         settings: Whether the desktop shows messages too.
         tell_tray: Shows (title, text) by the tray; returns whether there is one.
         tell_system: Shows (title, text) by the desktop; set by tests.
@@ -48,14 +48,14 @@ class Notices(QObject):
         bar: ToolBar,
         settings: QSettings,
         *,
-        beside: QWidget | None = None,
+        room: ToastRoom,
         tell_tray: Callable[[str, str], bool] = lambda _title, _text: False,
         tell_system: Callable[[str, str], None] | None = None,
         local_time: Callable[[], dt.time] = lambda: dt.datetime.now().time(),  # noqa: DTZ005  as the clock on the wall
         title: Callable[[], str] = lambda: "Orbit",
     ) -> None:
         super().__init__(window)
-        self.toasts = ToastStack(theme, window, beside)
+        self.toasts = ToastStack(theme, window, room)
         self._bar = bar
         self._settings = settings
         self._window = window

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
+    QMenu,
     QStackedWidget,
     QTabBar,
     QToolButton,
@@ -23,7 +25,9 @@ from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, row
+from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language
+from gui.widgets.saved_menu import menu_text
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
 
@@ -81,6 +85,8 @@ class _Slot:
     make: Callable[[], PageView]
     icon: str
     title: str = ""
+    is_pinned: bool = False
+    """Whether it keeps its page: no link opens another subject in it, and it does not close for others."""
 
 
 class PageArea(QWidget):
@@ -113,12 +119,15 @@ class PageArea(QWidget):
         self.tabs.setDrawBase(False)
         self.tabs.setUsesScrollButtons(True)
         self.tabs.setIconSize(QSize(Size.ICON_BUTTON, Size.ICON_BUTTON))
-        # Titles are cut before. Many tabs are scrolled: Qt would cut every title before it shows a scroll button.
+        # Titles are cut before. Many tabs are scrolled to the one in front; the style hides Qt's arrows, and a list has all.
         self.tabs.setElideMode(Qt.TextElideMode.ElideNone)
         self.tabs.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         # Qt's own minimum width, scroll buttons included, would keep the plus away from a single short tab.
         self.tabs.setMinimumWidth(TABS_WIDTH_MIN)
         self.plus = IconButton(theme, "plus", role="tab-button")
+        self.list_button = IconButton(theme, "caret-down", role="tab-button", on_click=self.open_list)
+        """Lists all tabs where there is no room for them."""
+        self.list_button.hide()
         self.room = PageRoom()
         self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)
@@ -135,8 +144,33 @@ class PageArea(QWidget):
         self.strip = strip = QFrame()
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
-        strip.setLayout(row((self.tabs, 0, Qt.AlignmentFlag.AlignBottom), self.plus, 1, spacing=0))
+        strip.setLayout(row((self.tabs, 0, Qt.AlignmentFlag.AlignBottom), self.plus, 1, self.list_button, spacing=0))
         self.setLayout(column(strip, (self.room, 1), spacing=0))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_list_button()
+
+    def _show_list_button(self) -> None:
+        count = self.tabs.count()
+        width = self.tabs.tabRect(count - 1).right() - self.tabs.tabRect(0).left() if count else 0
+        self.list_button.setVisible(width > self.width() - self.plus.sizeHint().width())
+
+    def open_list(self) -> QMenu:
+        """Open the list of all tabs."""
+        menu = new_menu(self)
+        for index, slot in enumerate(self._slots):
+            title = slot.page.tab_title() if slot.page is not None else tr(slot.title)
+            action = menu.addAction(self.tabs.tabIcon(index), menu_text(title))
+            action.setCheckable(True)
+            action.setChecked(index == self.tabs.currentIndex())
+            action.triggered.connect(partial(self._choose_listed, slot))
+        popup_below(menu, self.list_button)
+        return menu
+
+    def _choose_listed(self, slot: _Slot, _checked: bool = False) -> None:
+        if slot in self._slots:
+            self.tabs.setCurrentIndex(self._slots.index(slot))
 
     @property
     def pages(self) -> Sequence[PageView]:
@@ -156,9 +190,9 @@ class PageArea(QWidget):
     def page_of(self, page_id: str) -> PageView | None:
         """The page of this ID, made now if necessary; the current tab before others."""
         current = self.current
-        if current is not None and current.page_id == page_id:
+        if current is not None and current.page_id == page_id and not self.is_pinned(current):
             return current
-        found = next((slot for slot in self._slots if slot.place.page_id == page_id), None)
+        found = next((slot for slot in self._slots if slot.place.page_id == page_id and not slot.is_pinned), None)
         return self._page(found) if found is not None else None
 
     def add(self, place: PagePlace, icon_name: str, title: str, make: Callable[[], PageView]) -> None:
@@ -167,7 +201,7 @@ class PageArea(QWidget):
         ``title`` is English and shown until the page is made.
         """
         if len(self._slots) >= TABS_MAX:
-            self.close_tab(0)
+            self.close_tab(next((place for place, slot in enumerate(self._slots) if not slot.is_pinned), 0))
         self._insert(_Slot(place, None, make, icon_name, title), tr(title))
 
     def restore(self, tabs: Sequence[tuple[PagePlace, str, str, Callable[[], PageView]]], current: int) -> None:
@@ -222,8 +256,18 @@ class PageArea(QWidget):
 
     def close_others(self, page: PageView) -> None:
         for index in reversed(range(len(self._slots))):
-            if self._slots[index].page is not page:
+            if self._slots[index].page is not page and not self._slots[index].is_pinned:
                 self._remove(index)
+
+    def is_pinned(self, page: PageView) -> bool:
+        """Whether the tab of a page is pinned; a page without a tab is not."""
+        return any(slot.is_pinned for slot in self._slots if slot.page is page)
+
+    def toggle_pinned(self, page: PageView) -> None:
+        """Pin the tab of a page, or release it."""
+        index = self._index(page)
+        self._slots[index].is_pinned = not self._slots[index].is_pinned
+        self._write_icons()
 
     def close_all(self) -> None:
         """Close every tab, the last too."""
@@ -300,10 +344,13 @@ class PageArea(QWidget):
         tokens = self._theme.tokens
         for index, slot in enumerate(self._slots):
             colour = tokens.text_1 if index == self.tabs.currentIndex() else tokens.text_2
-            self.tabs.setTabIcon(index, icon(slot.icon, colour, Size.ICON_BUTTON))
+            glyph = "tag" if slot.is_pinned else slot.icon
+            self.tabs.setTabIcon(index, icon(glyph, colour, Size.ICON_BUTTON))
+        self._show_list_button()
 
     def _write(self) -> None:
         self.plus.set_tip(tr("New tab"))
+        self.list_button.set_tip(tr("All open pages"))
         self.tabs.setAccessibleName(tr("Open pages"))
         for index, slot in enumerate(self._slots):
             if slot.page is None:  # a page says when its title is another

@@ -12,7 +12,7 @@ from gui.main_window.services import FrameServices
 from gui.models.message_ids import is_key, key_filter, pasted_ids
 from gui.operations.key_choices import shown as key_text
 from gui.words.text import count_text, rate_text, tr
-from monitoring.state import MEMBERS_UNREAD
+from monitoring.state import are_members_known
 
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
@@ -132,6 +132,6 @@ def _groups(state: ClusterState, frame: FrameServices) -> list[PaletteEntry]:
 
 
 def _group_detail(lag: float, members: int) -> str:
-    if members <= 0 and members != MEMBERS_UNREAD:
+    if members <= 0 and are_members_known(members):
         return tr("group, offline")
     return tr("group") if math.isnan(lag) else tr("group, lag {lag}", lag=count_text(lag))

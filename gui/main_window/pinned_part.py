@@ -120,7 +120,7 @@ class PinnedItem(SideBarItem):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(self._theme.tokens.state(self.state)))
+        painter.setBrush(QColor(self._theme.tokens.state(State.IDLE if self.is_old else self.state)))
         right = self.width() - (8.0 if self.collapsed else 10.0)
         middle = 9.0 if self.collapsed else self.height() / 2
         painter.drawEllipse(QRectF(right - DOT, middle - DOT / 2, DOT, DOT))
@@ -144,6 +144,7 @@ class PinnedPart(QWidget):
         self._book: PinBook | None = None
         self._newest: tuple[ClusterState, LagLimits] | None = None
         self._searched = ""
+        self._is_old = False
         self._collapsed = False
         self._heading = said_label(FAVOURITES, "caption")
         self._heading.setContentsMargins(10, 10, 0, 3)
@@ -170,6 +171,12 @@ class PinnedPart(QWidget):
         """Show none until there are figures of the next cluster."""
         self._newest = None
         self._make_items([])
+
+    def set_old(self, is_old: bool) -> None:
+        """Dim the figures, because the broker is gone."""
+        self._is_old = is_old
+        for item in self.items:
+            item.set_old(is_old)
 
     def search(self, text: str) -> None:
         """Show the favourites that match a search."""
@@ -208,6 +215,7 @@ class PinnedPart(QWidget):
     def _item(self, row: PinRow) -> PinnedItem:
         item = PinnedItem(self._theme, row)
         item.set_collapsed(self._collapsed)
+        item.set_old(self._is_old)
         item.clicked.connect(lambda _checked=False: self.asked.emit(item.entry.page_id, item.name, False))
         item.new_tab_asked.connect(lambda: self.asked.emit(item.entry.page_id, item.name, True))
         item.moved.connect(lambda by: self._move(item, by))

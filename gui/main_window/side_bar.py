@@ -139,6 +139,12 @@ class SideBar(QFrame):
         if page_id in self.items:
             self.items[page_id].set_count(count, state, words)
 
+    def set_old(self, is_old: bool) -> None:
+        """Dim all counts, because the broker is gone."""
+        for item in self.items.values():
+            item.set_old(is_old)
+        self.pinned.set_old(is_old)
+
     def forget_state(self) -> None:
         """Show no figures until there are some of the next cluster."""
         for item in self.items.values():
@@ -147,26 +153,30 @@ class SideBar(QFrame):
 
 
 COUNT_WORDS = {
-    "topics": "{count} topics",
+    "topics": "{count} topics of yours",
     "consumers": "{count} messages of lag",
     "dead_letters": "{count} dead letters",
     "delay": "{count} messages wait",
     "transactions": "{count} undecided",
-    "clients": "{count} connections",
+    "clients": "{count} connections to the broker",
     "alerts": "{count} alerts firing",
 }
 """Unit of the count of a page, by its id."""
+TOTALS = {"transactions": "transactions_pending", "clients": "connections"}
+"""Totals that attached clusters do not report: their pages have no count there."""
 
 
 def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_is_over: bool, dead_are_alarming: bool) -> None:
-    """Show the counts of the pages; a dash where one is not known, nothing for 0.
+    """Show the counts of the pages; a dash where one is not known, nothing for 0 and for what a cluster never reports.
 
     Lag is coloured where a group exceeds its limit, dead letters where an alert fires for them.
     """
+    from gui.models.topics import own_topics
+
     unknown = float("nan")
     waiting, timers = state.delays.pending, state.timers.get("pending", 0.0)
     counts: dict[str, tuple[float, State | None]] = {
-        "topics": (len(state.catalog.topics), None),
+        "topics": (len(own_topics(state)) if state.lists_all else unknown, None),
         "consumers": (state.totals.get("lag_messages", unknown), State.WARNING if lag_is_over else None),
         "dead_letters": (state.totals.get("dead_letters", unknown), State.CRITICAL if dead_are_alarming else None),
         "delay": (unknown if (waiting < 0).any() or timers < 0 else float(waiting.sum()) + timers, None),
@@ -175,6 +185,7 @@ def show_counts(bar: SideBar, state: ClusterState, *, alerts_firing: float, lag_
         "alerts": (alerts_firing, State.CRITICAL),
     }
     for page_id, (count, colour) in counts.items():
-        shown = short_count_text(count) if count else ""
+        is_never_told = state.is_from_outside and TOTALS.get(page_id, "") not in {"", *state.totals}
+        shown = short_count_text(count) if count and not is_never_told else ""
         words = tr(COUNT_WORDS[page_id], count=count_text(count)) if shown else ""
         bar.set_count(page_id, shown, colour if count > 0 else None, words)

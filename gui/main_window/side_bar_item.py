@@ -17,6 +17,9 @@ from gui.widgets.said import on_language
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
+OLD_OPACITY = 0.6
+"""Of a count that is not of now."""
+
 
 class SideBarItem(QAbstractButton):
     """One page, or another place: glyph, name, count.
@@ -35,6 +38,8 @@ class SideBarItem(QAbstractButton):
         self._words = ""
         self.count_state: State | None = None
         self.collapsed = False
+        self.is_old = False
+        """Whether the count is the last one of a broker that is gone."""
         self.right_room = 0
         """Px left free after the count."""
         self._hovered = False
@@ -56,7 +61,9 @@ class SideBarItem(QAbstractButton):
         self._write_tip()
 
     def _write_tip(self) -> None:
-        self.setToolTip(tip_text(": ".join(filter(None, (self.title if self.collapsed else "", self._words)))))
+        words = tr("{words}, when the broker was last heard", words=self._words) if self.is_old and self._words else self._words
+        self.setAccessibleDescription(words)
+        self.setToolTip(tip_text(": ".join(filter(None, (self.title if self.collapsed else "", words)))))
 
     def set_count(self, count: str, state: State | None = None, words: str = "") -> None:
         """Show a count after the name; ``state`` colours it, ``words`` describe it in full."""
@@ -65,8 +72,14 @@ class SideBarItem(QAbstractButton):
             self.update()
         if words != self._words:
             self._words = words
-            self.setAccessibleDescription(words)
             self._write_tip()
+
+    def set_old(self, is_old: bool) -> None:
+        """Dim the count, without the colour of its state."""
+        if is_old != self.is_old:
+            self.is_old = is_old
+            self._write_tip()
+            self.update()
 
     def set_collapsed(self, collapsed: bool) -> None:
         self.collapsed = collapsed
@@ -119,14 +132,22 @@ class SideBarItem(QAbstractButton):
             self._paint_words(painter)
         painter.end()
 
+    @property
+    def shown_state(self) -> State | None:
+        """The state that colours the count; None for an old one."""
+        return None if self.is_old else self.count_state
+
     def _paint_words(self, painter: QPainter) -> None:
         tokens = self._theme.tokens
-        count_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold if self.count_state else QFont.Weight.Normal)
+        state = self.shown_state
+        count_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold if state else QFont.Weight.Normal)
         count_width = QFontMetrics(count_font).horizontalAdvance(self.count)
         box = QRectF(36, 0, self.width() - 36 - 10 - self.right_room, self.height())
         painter.setFont(count_font)
-        painter.setPen(QColor(tokens.state(self.count_state) if self.count_state else tokens.text_3))
+        painter.setPen(QColor(tokens.state(state) if state else tokens.text_3))
+        painter.setOpacity(OLD_OPACITY if self.is_old else 1.0)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, self.count)
+        painter.setOpacity(1.0)
         painter.setFont(text_font(Size.BODY, QFont.Weight.Medium))
         painter.setPen(QColor(tokens.text_1 if self.isChecked() else tokens.text_2))
         room = int(box.width()) - count_width - 8
@@ -134,7 +155,8 @@ class SideBarItem(QAbstractButton):
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, name)
 
     def _paint_count_dot(self, painter: QPainter, left: int) -> None:
-        if self.count_state is not None:
+        state = self.shown_state
+        if state is not None:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(self._theme.tokens.state(self.count_state)))
+            painter.setBrush(QColor(self._theme.tokens.state(state)))
             painter.drawEllipse(QRectF(left + Size.ICON_SIDE_BAR - 2, 4, 6, 6))

@@ -143,6 +143,7 @@ class StatusBar(QFrame):
     def show_status(self, status: SourceStatus, stage: str = "") -> None:
         """Show the status of the broker; ``stage`` names the step of its start."""
         self._status, self._reach = status, ClusterReach.ALL
+        self._show_process_if_known()
         self._write_status(stage if status is SourceStatus.STARTING else "")
 
     def show_reach(self, reach: ClusterReach) -> None:
@@ -167,18 +168,21 @@ class StatusBar(QFrame):
         self.address_button.setVisible(shown)
         self._address_line.setVisible(shown)
 
-    def show_figures(self, state: ClusterState | None) -> None:
+    def show_figures(self, state: ClusterState | None, *, ended: bool = False) -> None:
+        """Show the figures of a state; ``ended``: it is the last one, so that there are no rates and the lag is dimmed."""
         totals = state.totals if state is not None else {}
+        live = {} if ended else totals
         texts = (
-            rate_number(totals.get("put_rate")),
-            rate_number(totals.get("got_rate")),
+            rate_number(live.get("put_rate")),
+            rate_number(live.get("got_rate")),
             count_text(totals.get("lag_messages")),
         )
         for (name, title, value, unit), text in zip(self._figures, texts, strict=True):
             title.setText(tr(name))
             value.setText(text)
+            set_role(value, "caption" if ended else "figure")
             unit.setVisible(name != "Lag" and text != UNKNOWN)
-        self._process.setText(_process_text(totals))
+        self._process.setText(_process_text(live))
         self._process.setToolTip(tr("What the broker process takes: a whole core is 100 %"))
 
     def show_age(self, age_ms: float | None, cadence_ms: int) -> None:
@@ -212,10 +216,14 @@ class StatusBar(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = self.width() >= PROCESS_FROM_WIDTH
+        self._show_process_if_known()
+        self._show_address_if_room()
+
+    def _show_process_if_known(self) -> None:
+        """Show what the broker process takes; the processes of an attached cluster are not seen."""
+        wide = self.width() >= PROCESS_FROM_WIDTH and not self.is_attached
         self._process.setVisible(wide)
         self._process_line.setVisible(wide)
-        self._show_address_if_room()
 
     def _write_tasks(self) -> None:
         running = self._tasks.running

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QWidget
 
-from gui.main_window.live import CADENCES_MS, LiveFeed
+from gui.main_window.live import CADENCES_MS, LiveFeed, Standing
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager, ThemeMode
@@ -32,6 +32,13 @@ SWITCHER_WIDTH_MIN = 240
 """A longer cluster name may be cut in a narrow window; the window's title has it whole."""
 NOTICE_CHARACTERS_MAX = 100
 """Of a line under the bell, with its time; its tip has the whole text."""
+_STANDING_BUTTONS = {
+    Standing.LIVE: ("Live", "radio-button", "live"),
+    Standing.WAITING: ("Waiting", "hourglass", ""),
+    Standing.LATE: ("Stale", "warning", "paused"),
+    Standing.ENDED: ("No data", "warning-octagon", "ended"),
+}
+"""Text, glyph and role of the live button while it is not paused."""
 _THEME_GLYPHS = {ThemeMode.SYSTEM: "monitor", ThemeMode.LIGHT: "sun", ThemeMode.DARK: "moon"}
 _THEME_NAMES = {ThemeMode.SYSTEM: "Follow the system", ThemeMode.LIGHT: "Light", ThemeMode.DARK: "Dark"}
 
@@ -153,6 +160,7 @@ class ToolBar(QFrame):
         self._live = live
         self._range = time_range
         self._times = times
+        self._standing = Standing.WAITING
         self.notices: Sequence[KeptNotice] = ()
         self.menu_button = IconButton(theme, "list", on_click=self._ask_menu)
         self.back_button = IconButton(theme, "caret-left")
@@ -200,16 +208,24 @@ class ToolBar(QFrame):
         self.range_button.setToolTip(tr("Time range of all charts"))
         self.range_button.setAccessibleName(f"{tr('Time range of all charts')}: {chosen}")
         paused = self._live.paused
+        is_held = paused and self._standing is not Standing.ENDED
+        text, glyph, role = ("Paused", "pause", "paused") if is_held else _STANDING_BUTTONS[self._standing]
         for button in (self.live_button, self.cadence_button):
-            if button.property("role") != ("paused" if paused else "live"):
-                button.set_role("paused" if paused else "live")
-        self.live_button.set_glyph("pause" if paused else "radio-button")
-        self.live_button.setText(tr("Paused") if paused else tr("Live"))
+            if button.property("role") != role:
+                button.set_role(role)
+        self.live_button.set_glyph(glyph)
+        self.live_button.setText(tr(text))
         self.live_button.setToolTip(tr("Go on (Space)") if paused else tr("Hold the figures (Space)"))
         self.cadence_button.setText(tr("{seconds} s", seconds=self._live.cadence_ms // 1000))
         self.live_button.setAccessibleName(self.live_button.toolTip())
         self.cadence_button.setToolTip(tr("How often the figures change"))
         self.cadence_button.setAccessibleName(f"{tr('How often the figures change')}: {self.cadence_button.text()}")
+
+    def show_standing(self, standing: Standing) -> None:
+        """Show whether the figures are live."""
+        if standing is not self._standing:
+            self._standing = standing
+            self.write()
 
     # ---- menus -----------------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
+from gui.widgets.toast import ToastRoom
 from gui.words.text import Words, tr
 from monitoring.sources.base import SourceStatus
 
@@ -87,6 +88,7 @@ class MainWindow(QMainWindow):
         self.side_bar = SideBar(theme, services.pages, self.pins)
         self.area = PageArea(theme)
         self.navigation = Navigation(self.area, services.pages, theme, plain_key=self.keys.plain_key, parent=self)
+        self.toast_room = ToastRoom()
         self.status_bar = StatusBar(theme, services.tasks, services.times, files_only=services.store_folder is not None)
         self.banner = Banner(theme)
         self.production = ProductionBar()
@@ -94,7 +96,7 @@ class MainWindow(QMainWindow):
         self.progress = ProgressLine(theme)
         parts = self._parts = FrameParts(
             self.live, self.time_range, self.navigation, self.tool_bar, self.side_bar, self.area, self.status_bar,
-            self.banner, self.production, self.stripe, self.progress,
+            self.banner, self.production, self.stripe, self.progress, self.toast_room,
         )  # fmt: skip
         self.setCentralWidget(parts.laid_out())
         frame = self.frame = FrameServices(
@@ -115,7 +117,7 @@ class MainWindow(QMainWindow):
             self,
             self.tool_bar,
             settings,
-            beside=self.status_bar.tasks_button,
+            room=self.toast_room,
             tell_tray=self.tray.tell,
             title=lambda: self.broker.short_title,
         )
@@ -265,7 +267,7 @@ class MainWindow(QMainWindow):
         """Open a link about another cluster in the window of that cluster; returns whether it was one."""
         clusters, name_servers = self.services.clusters, cluster_of(link)
         shown = clusters.attached
-        if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under)):
+        if not name_servers or (shown is not None and name_servers in (shown.address, shown.kept_under, shown.title)):
             return False
         other = clusters.at(name_servers)
         if other is None:

@@ -200,6 +200,7 @@ def _tabs(parts: FrameParts, commands: FrameCommands) -> list[Action]:
         Action("window.next_tab", "Next tab", partial(parts.area.step, 1), "Window", "caret-right", "Ctrl+Tab"),
         Action("window.previous_tab", "Previous tab", partial(parts.area.step, -1), "Window", "caret-left", "Ctrl+Shift+Tab"),
         Action("window.close_tab", "Close the tab", go.close_current, "Window", "x", "Ctrl+W"),
+        Action("window.pin_tab", "Pin the tab, or release it", commands.toggle_pinned, "Window", "tag"),
         Action("window.close_others", "Close the other tabs", commands.close_other_tabs, "Window", "x-circle"),
         Action(
             "window.reopen_tab", "Open the closed tab again", go.reopen, "Window", "arrow-counter-clockwise", "Ctrl+Shift+T"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.messages import ALL_QUEUES, MessageDraft, message_to_send, parse_time
 from monitoring.compose.delivery import DELAY_LEVELS, SHARDING_KEY, When, queue_of_key
 from monitoring.compose.template import Moment, Template
-from monitoring.outside import whole_of
 
 BURST_MESSAGES_MAX = 100_000
 BURST_RATE_MAX = 2_000
@@ -27,6 +27,9 @@ def delivery_value(when: When, text: str, *, now_ms: int, zone: tzinfo | None) -
         text: As entered.
         now_ms: The present, for times of today.
         zone: Of the times entered; None: local.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
     """
     text = text.strip()
     if when is When.LEVEL:

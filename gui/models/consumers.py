@@ -11,11 +11,12 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER, RunningInfo
-from broker_core.worker.questions.administration import Members
+from broker_core.api import names as reserved
+from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
-from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
+from monitoring.state import MEMBERS_UNLISTED, ClusterState, Ints, are_members_known
 
 NOBODY = -1
 """Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
@@ -30,6 +31,8 @@ class GroupHealth(Enum):
     """Messages were deleted before it read them."""
     OFFLINE = "offline"
     UNKNOWN = "unknown"
+    TURNED = "turned"
+    """Its lag is known and where it goes is not: it turned a moment ago, or goes up and down."""
     NO_POSITION = "no position"
     """It has not consumed anything yet."""
     CAUGHT_UP = "caught up"
@@ -47,10 +50,12 @@ class GroupRow:
     name: str
     is_system: bool
     members: int
-    """-1: offline; `MEMBERS_UNREAD`."""
+    """-1: offline; `MEMBERS_UNREAD`, `MEMBERS_UNLISTED`."""
     lag_messages: float
     behind_ms: float
     got_rate: float
+    in_rate: float = math.nan
+    """Messages/s that arrive in its queues."""
     lag_limit: float = math.inf
     """A larger lag is coloured; see `monitoring.lag_limits`."""
     may_lag: bool = True
@@ -66,8 +71,13 @@ class GroupRow:
 
     @property
     def is_unread(self) -> bool:
-        """Whether it is not known yet who is online."""
-        return self.members == MEMBERS_UNREAD
+        """Whether it is not known who is online."""
+        return not are_members_known(self.members)
+
+    @property
+    def is_unlisted(self) -> bool:
+        """Whether its clients may be behind a proxy, where brokers do not see them."""
+        return self.members == MEMBERS_UNLISTED
 
     @property
     def over_limit(self) -> bool:
@@ -105,12 +115,14 @@ class MemberRow:
     last_heartbeat_ms: int
     subscriptions: tuple[tuple[str, str], ...]
     queues: int
-    """Queues that it owns; -1: not known."""
+    """Queues that it owns; -1: not known, or none because it speaks gRPC."""
     now_ms: int
     info: RunningInfo | None = None
     """Its own report; None: none yet."""
     fault: str = ""
     """Why it reported nothing."""
+    protocol: str = ""
+    """``remoting`` or ``gRPC``; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +159,19 @@ def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
         return GroupHealth.NO_POSITION
     health = _HEALTH[lag.outlook]
     if health is GroupHealth.UNKNOWN and not np.isnan(lag.lag_messages):
-        # A position is known, a direction is not.
-        health = GroupHealth.STEADY
-    return GroupHealth.BEHIND if health is GroupHealth.STEADY and group.over_limit else health
+        health = GroupHealth.TURNED
+    is_open = health in (GroupHealth.STEADY, GroupHealth.TURNED)
+    return GroupHealth.BEHIND if is_open and group.over_limit else health
 
 
 def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRow]:
     """One row a group, in the catalog's order."""
     catalog = state.catalog
     system = catalog.group_is_system or [False] * len(catalog.groups)
-    positions = np.bincount(np.asarray(catalog.position_group, np.int64), minlength=len(catalog.groups))
+    owners = np.asarray(catalog.position_group, np.int64)
+    positions = np.bincount(owners, minlength=len(catalog.groups))
+    arriving = state.queue_put_rate[np.asarray(catalog.position_queue, np.int64)]
+    in_rates = np.where(positions > 0, np.bincount(owners, arriving, len(catalog.groups)), np.nan)
     standing = state.group_standings
     return [
         GroupRow(
@@ -166,6 +181,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
             lag_messages=float(state.group_lag_messages[row]),
             behind_ms=float(state.group_behind_ms[row]),
             got_rate=float(state.group_got_rate[row]),
+            in_rate=float(in_rates[row]),
             lag_limit=limits.of_group(name),
             may_lag=bool(positions[row]) or bool(state.faults),
             lost_messages=float(standing.lost[row]),
@@ -250,14 +266,19 @@ def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Map
     """The rows of one group, with owners from ``infos`` (client id → report) where the broker does not know them."""
     if all(row.owner is not None for row in rows):
         return rows
+    told = told_owners(brokers, infos)
+    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
+
+
+def told_owners(brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> dict[tuple[str, int], str]:
+    """Topic and queue → client that says that it owns it; ``infos`` as for `with_told_owners`."""
     numbers = {name: number for number, name in enumerate(brokers)}
-    told = {
+    return {
         (queue.topic, numbers[queue.broker_name] * QUEUES_OF_BROKER + queue.queue_id): client
         for client, info in infos.items()
         for queue in info.queues
         if not queue.is_dropped and queue.broker_name in numbers
     }
-    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
 
 
 def topics_of(state: ClusterState, group: str) -> list[str]:
@@ -270,12 +291,6 @@ def topics_of(state: ClusterState, group: str) -> list[str]:
 def own_first(topic: str) -> tuple[bool, str]:
     """Sorts topics by name, retry topics last."""
     return topic.startswith("%"), topic
-
-
-def in_rate(state: ClusterState, group: str) -> float:
-    """Messages/s that arrive in the queues of a group; NaN when it has none."""
-    queues = {state.catalog.position_queue[row] for row in _positions_of(state, group)}
-    return float(state.queue_put_rate[sorted(queues)].sum()) if queues else float("nan")
 
 
 def member_rows(
@@ -291,6 +306,7 @@ def member_rows(
     rows = []
     for i, client in enumerate(members.client_id):
         info = (infos or {}).get(client)
+        protocol = members.protocol[i] if members.protocol else ""
         subscriptions = info.subscriptions if info is not None else tuple(sorted(members.subscriptions[i].items()))
         rows.append(
             MemberRow(
@@ -300,10 +316,12 @@ def member_rows(
                 version=members.version[i],
                 last_heartbeat_ms=members.last_heartbeat_ms[i],
                 subscriptions=subscriptions,
-                queues=owned[client] if is_known else -1,
+                # Members of gRPC receive from all queues and own none.
+                queues=owned[client] if is_known and protocol != GRPC else -1,
                 now_ms=now_ms,
                 info=info,
                 fault=(faults or {}).get(client, ""),
+                protocol=protocol,
             )
         )
     return sorted(rows, key=lambda row: row.client_id)
@@ -319,7 +337,8 @@ def subscription_rows(rows: list[MemberRow]) -> list[SubscriptionRow]:
     for topic in topics:
         said = {row.client_id: dict(row.subscriptions).get(topic, "") for row in rows}
         told = {row.client_id for row in rows if row.info is not None}
-        differs = len({same_filter(said[client]) for client in told}) > 1
+        # Clients of gRPC need no retry topic.
+        differs = not topic.startswith(reserved.RETRY_PREFIX) and len({same_filter(said[client]) for client in told}) > 1
         made += [
             SubscriptionRow(client, topic, expression, differs and client in told, told=client in told)
             for client, expression in said.items()

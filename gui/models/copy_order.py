@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from broker_core.api import addresses
+
 
 class Span(Enum):
     ALL = "all"
@@ -64,7 +66,7 @@ class CopyCommand:
             return "Choose the cluster that is copied from."
         if not self.target.address:
             return "Choose the cluster that the copy goes to."
-        if self.source.address == self.target.address:
+        if addresses.same_addresses(self.source.address, self.target.address):
             return "Source and target are the same cluster."
         if not self.topics.strip(" ,"):
             return "Say which topics are copied."

@@ -20,8 +20,9 @@ TIMER = 0
 DOTS_MAX = 130
 """A lane with more messages shows their density instead of single dots."""
 DENSITY_PARTS = 64
-LATE_WARNING_MS = 100.0
-OVERDUE_MS = 100
+LATE_WARNING_MS = 1_000.0
+"""The levels have steps of whole seconds."""
+OVERDUE_MS = 1_000
 """A message overdue for longer is late."""
 
 

@@ -196,6 +196,11 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return self.shown_rows
 
     @property
+    def is_whole(self) -> bool:
+        """Hits are read when they are visible; the export of hits reads them all."""
+        return False
+
+    @property
     def shown_rows(self) -> list[MessageRow]:
         return [row for position in range(self._count) if (row := self.row_at(position)) is not None]
 

@@ -10,6 +10,8 @@ from gui.theme.tokens import State
 from gui.words.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
 
 ATTEMPT, RETRY, RETRY_WAITS, DEAD = "attempt", "retry", "retry waits", "dead"
+POP = "POP"
+"""Received by this request, which remoting and gRPC both make."""
 
 _TITLES = {
     "produced": "Produced",
@@ -82,6 +84,7 @@ MISSING = KnownTexts(
     "More than {count} messages were made of one another; those made last have life lines of their own.",
     "The brokers were asked {count} times for this life line; what more would tell is missing.",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
+    "Retry topic {topic} fits several pairs of group and topic: {pairs}.",
 )
 """Sentences of the worker about missing facts."""
 
@@ -106,6 +109,8 @@ class LifeEvent:
     host: str
     branch: int = 0
     """Number of the life in this line; the first is 0."""
+    protocol: str = ""
+    """By which a client sent or received it; empty where that is unknown."""
 
     @property
     def title(self) -> str:
@@ -135,6 +140,7 @@ class LifeEvent:
     def detail(self) -> str:
         """Group, host, waits and lateness, then the place."""
         parts = [tr("branch {number}", number=self.branch + 1)] if self.branch else []
+        parts.append(self._protocol_words())
         parts += [self.group if self.kind not in ("passed", "ahead") else "", self.host]
         if self.kind == ATTEMPT:
             parts.append(milliseconds_text(self.until_ms - self.at_ms) if self.until_ms >= 0 else "")
@@ -151,6 +157,13 @@ class LifeEvent:
         if self.kind != "produced":
             parts.append(self.place)
         return " · ".join(part for part in parts if part)
+
+    def _protocol_words(self) -> str:
+        if not self.protocol:
+            return ""
+        if self.kind == "passed":
+            return tr("its members use {protocol} now", protocol=tr(self.protocol))
+        return tr("received by POP") if self.protocol == POP else tr("over {protocol}", protocol=tr(self.protocol))
 
     def _wait_words(self) -> str:
         if self.kind in (RETRY, "delivered"):
@@ -171,9 +184,11 @@ class LifeEvent:
 
 def life_events(line: Lifeline) -> list[LifeEvent]:
     branches = line.branch or [0] * len(line.at_ms)
+    protocols = line.protocol or [""] * len(line.at_ms)
     columns = zip(
         line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic, line.queue_id,
-        line.queue_offset, line.physical_offset, line.outcome, line.host, branches, strict=True,
+        line.queue_offset, line.physical_offset, line.outcome, line.host, branches,
+        protocols, strict=True,
     )  # fmt: skip
     return [LifeEvent(index, *values) for index, values in enumerate(columns)]
 

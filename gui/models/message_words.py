@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_properties import PROPERTY_MEANINGS
 from gui.models.messages import UNIQUE_KEY
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
-from monitoring.outside import whole_of
 from monitoring.state import ClusterState
 
 COMPRESSED = 0x1

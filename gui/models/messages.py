@@ -14,9 +14,10 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import first_topic_of_retry, read_document, resent_properties
+from broker_core.api import instant_ms, read_document, resent_properties, retry_names
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
-from monitoring.payload.judging import MASK
+from gui.models.table import first_word
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
@@ -29,11 +30,6 @@ UNIQUE_KEY = "UNIQ_KEY"
 
 _CLIENTS_OWN = frozenset({UNIQUE_KEY, "MSG_REGION", "TRACE_ON", "INNER_MULTI_DISPATCH"})
 """Set by clients for one send; a copy of them would give the new message a history that it does not have."""
-
-
-def first_key(keys: str) -> str:
-    """The first of keys separated by spaces; all of them where a mask hides the separators."""
-    return keys if MASK in keys else keys.split(" ", maxsplit=1)[0]
 
 
 # ---- rows --------------------------------------------------------------------------------------------------------------
@@ -62,7 +58,7 @@ class MessageRow:
     @property
     def name(self) -> str:
         """Its first key, else its unique key, else its offset."""
-        return first_key(self.keys) or self.unique_key or str(self.queue_offset)
+        return first_word(self.keys) or self.unique_key or str(self.queue_offset)
 
 
 def masked_row(row: MessageRow, mask: ListMask) -> MessageRow:
@@ -93,7 +89,7 @@ def message_rows(page: MessagePage, mask: ListMask) -> list[MessageRow]:
 
 def message_name(detail: MessageDetail, mask: ListMask) -> str:
     """Name of a message: its first key, masked, else its unique ID, else its offset message ID."""
-    key = first_key(mask.text(detail.properties.get(KEYS, "")))
+    key = first_word(mask.text(detail.properties.get(KEYS, "")))
     return key or detail.properties.get(UNIQUE_KEY) or detail.offset_message_id
 
 
@@ -144,10 +140,14 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
         text: As entered.
         now_ms: The present, for relative times.
         zone: Zone of times of day; None: local.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
     """
     text = text.strip().lower()
-    if text.isdecimal() and 12 <= len(text) <= 18:
-        return int(text)
+    whole = whole_of(text)
+    if whole is not None and len(text) >= 12:
+        return whole
     relative = _RELATIVE_TIME.fullmatch(text)
     if relative:
         distance_ms = round(float(relative[2]) * _UNIT_MS[relative[3]])
@@ -159,10 +159,8 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None) -> int | None:
     if _TIME_OF_DAY.fullmatch(text):
         text = f"{day:%Y-%m-%d} {text:0>5}" if len(text) <= 5 else f"{day:%Y-%m-%d} {text.zfill(8)}"
     try:
-        moment = datetime.fromisoformat(text)
-        moment = moment if moment.tzinfo or zone is None else moment.replace(tzinfo=zone)
-        return round(moment.timestamp() * 1_000)
-    except (ValueError, OverflowError):  # no time, or one before the first that a clock can show
+        return instant_ms(datetime.fromisoformat(text.upper()), zone)  # “Z” is capital there
+    except (ValueError, OverflowError, OSError):  # no time, or one before the first that a clock can show
         return None
 
 
@@ -246,7 +244,7 @@ def resend_draft(detail: MessageDetail) -> MessageDraft:
     """
     sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
     return MessageDraft(
-        topic=first_topic_of_retry(detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
+        topic=retry_names.first_topic(detail.topic, detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),

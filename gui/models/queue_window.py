@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from broker_core.api import QUEUES_OF_BROKER
+from broker_core.worker.questions.stored_messages import TopicPage
 from gui.models.messages import ALL_QUEUES
 from gui.models.topics import queue_places
 from monitoring.state import ClusterState
@@ -55,6 +57,35 @@ class QueueWindow:
     def grown(self, min_offset: int, max_offset: int) -> QueueWindow:
         """The same place after the queue has changed."""
         return QueueWindow(min_offset, max_offset, max(self.start, min_offset), self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpan:
+    """The part of each queue of a topic that a page of all queues covers: queue → first offset, and end (exclusive)."""
+
+    first: Mapping[int, int]
+    end: Mapping[int, int]
+    from_ms: int
+    """Store time of its oldest message; `to_ms` is that of its newest; -1 without one."""
+    to_ms: int
+    has_older: bool
+    has_newer: bool
+
+
+def topic_span(state: ClusterState | None, page: TopicPage) -> TopicSpan:
+    """The span of a page; by the queues of ``state`` it is known what lies beside it."""
+    topic, times = page.page.topic, page.page.store_ms
+    first, end = dict(zip(page.queue, page.first, strict=True)), dict(zip(page.queue, page.end, strict=True))
+    bounds = {queue: queue_bounds(state, topic, queue) for queue in page.queue} if state is not None else {}
+    known = {queue: both for queue, both in bounds.items() if both is not None}
+    return TopicSpan(
+        first,
+        end,
+        from_ms=min(times, default=-1),
+        to_ms=max(times, default=-1),
+        has_older=any(first[queue] > low for queue, (low, _high) in known.items()),
+        has_newer=any(end[queue] < high for queue, (_low, high) in known.items()),
+    )
 
 
 def queue_ids(state: ClusterState, topic: str) -> list[int]:

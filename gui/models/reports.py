@@ -16,9 +16,9 @@ from datetime import datetime
 from enum import Enum
 from pathlib import Path
 
-from broker_core.api import CodecError, UsageError, read_csv
+from broker_core.api import CodecError, UnclearTimeError, UsageError, program_name, read_csv
+from broker_core.outside import whole_of
 from gui.settings.values import named
-from monitoring.outside import whole_of
 from spark_reports.catalog import CLUSTER, Parameter, ParameterKind, ReportSpec
 from spark_reports.parameters import parse_time
 from spark_reports.vocabulary import unit_of
@@ -70,7 +70,7 @@ class ReportOrder:
 
     def command_text(self) -> str:
         """The run as a line for a terminal."""
-        return " ".join(_quoted(part) for part in ["./orbit", *self.command(is_saved=bool(self.name_servers))])
+        return " ".join(_quoted(part) for part in [program_name(), *self.command(is_saved=bool(self.name_servers))])
 
 
 def name_servers_of(stores: Sequence[str]) -> str:
@@ -115,9 +115,15 @@ def parameter_fault(parameter: Parameter, text: str) -> bool:
 
 
 def time_fault(text: str) -> str:
-    """Whether a report would refuse a time: empty, or ``time`` when it would."""
+    """Whether a report would refuse a time: empty, or ``time`` when it would.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
+    """
     try:
         parse_time(text, now_ms=0) if text.strip() else None
+    except UnclearTimeError:
+        raise
     except UsageError:
         return "time"
     return ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from broker_core.api import first_instant
 from gui.settings.values import listed
 
 DAILY = -1
@@ -42,11 +43,13 @@ class Schedule:
     minute: int = 0
 
     def last_before(self, now: datetime) -> datetime:
-        """The newest scheduled time at or before ``now``, which carries its zone."""
-        at = now.replace(hour=self.minute // 60, minute=self.minute % 60, second=0, microsecond=0)
+        """The newest scheduled time at or before ``now``, which carries its zone; `first_instant` where the clock changes."""
         days = 0 if self.weekday == DAILY else (now.weekday() - self.weekday) % 7
-        at -= timedelta(days=days)
-        return at if at <= now else at - timedelta(days=1 if self.weekday == DAILY else 7)
+        at = self._on(now.date() - timedelta(days=days), now)
+        return at if at <= now else self._on(now.date() - timedelta(days=days + (1 if self.weekday == DAILY else 7)), now)
+
+    def _on(self, day: date, now: datetime) -> datetime:
+        return first_instant(datetime.combine(day, time(self.minute // 60, self.minute % 60)), now.tzinfo)
 
 
 def due(schedules: Sequence[Schedule], since: datetime, now: datetime) -> list[Schedule]:

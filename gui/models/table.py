@@ -36,9 +36,13 @@ class CellKind(Enum):
     STRONG = "strong"
     MONO = "mono"
     """An id or address: cut in its middle."""
+    KEYS = "keys"
+    """Keys apart by spaces: the first one is shown, cut at its front, because keys differ at their ends."""
     CODE = "code"
     """Part of a body: cut at its end."""
     CHIP = "chip"
+    FLAG = "flag"
+    """A chip where it has a state, else a word: the usual needs no attention."""
     TAG = "tag"
     """A kind, not a state: a word in a frame of its colour."""
     SPARKLINE = "sparkline"
@@ -70,6 +74,17 @@ class Move:
 
     now: float
     after: float
+
+
+def painted_text(column: Column[R], row: R) -> str:
+    """What a cell shows of its text: of keys the first."""
+    text = table_text(column.text(row))
+    return first_word(text) if column.kind is CellKind.KEYS else text
+
+
+def first_word(text: str) -> str:
+    """The first of words apart by spaces; all of a text in which a mask may hide the spaces."""
+    return text if "•" in text else text.split(" ", maxsplit=1)[0]
 
 
 @dataclass(frozen=True)  # with slots, Python 3.11 cannot make a Column[Row](…)
@@ -214,6 +229,11 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         return self._rows
 
     @property
+    def is_whole(self) -> bool:
+        """Whether the model has all rows; else they are exported where they lie."""
+        return True
+
+    @property
     def shown_rows(self) -> list[R]:
         """Rows in view order, without section headings."""
         return [row for row in self._shown if not isinstance(row, Section)]
@@ -324,14 +344,18 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
         return tip_text(column.tip(row) if column.tip else column.text(row)) or None
 
     def cell(self, row: R, column: Column[R]) -> Cell:
+        kind, state = column.kind, column.state(row) if column.state else None
+        is_usual = kind is CellKind.FLAG and state is None
+        if kind is CellKind.FLAG:
+            kind = CellKind.TEXT if is_usual else CellKind.CHIP
         return Cell(
-            kind=column.kind,
-            text=table_text(column.text(row)),
+            kind=kind,
+            text=painted_text(column, row),
             value=column.value(row) if column.value else None,
-            state=column.state(row) if column.state else None,
+            state=state,
             dot=column.dot(row) if column.dot else None,
             right=column.right,
-            dim=column.dim,
+            dim=column.dim or is_usual,
         )
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

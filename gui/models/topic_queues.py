@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
 from broker_core.api import Route
+from gui.models.consumers import owner_of
 from gui.models.topics import QueueRow, queue_rows
 from monitoring.state import ClusterState
 
@@ -55,7 +57,19 @@ class TopicQueueRow(QueueRow):
     is_estimate: bool
     group_offset: int
     lag_messages: float
-    owner: str
+    owner: str | None
+    """Empty: nobody; None: not known."""
+
+    @property
+    def beyond_messages(self) -> int:
+        """How far the group is beyond the end of the queue."""
+        return max(0, self.group_offset - self.max_offset) if self.group_offset >= 0 and self.max_offset >= 0 else 0
+
+    @property
+    def lost_messages(self) -> int:
+        """Messages that were deleted before the group read them."""
+        known = self.group_offset >= 0 and self.min_offset >= 0
+        return max(0, min(self.min_offset, self.max_offset) - self.group_offset) if known else 0
 
     @property
     def span_ms(self) -> int:
@@ -79,14 +93,23 @@ class RouteRow:
 
 
 def topic_queue_rows(
-    state: ClusterState, topic: str, measured: Mapping[int, QueueMeasure], group: str = ""
+    state: ClusterState,
+    topic: str,
+    measured: Mapping[int, QueueMeasure],
+    group: str = "",
+    told: Mapping[tuple[str, int], str] = MappingProxyType({}),
 ) -> list[TopicQueueRow]:
-    """One row a queue of ``topic``, with the positions of ``group`` where it has them."""
+    """One row a queue of ``topic``, with the positions of ``group`` where it has them.
+
+    ``told`` are its owners by topic and queue as its clients say, for queues whose owner the brokers do not tell.
+    """
     positions = _positions(state, topic, group)
     rows = []
     for queue in queue_rows(state, topic):
         measure = measured.get(queue.queue_id, UNMEASURED)
         offset, lag, owner = positions.get(queue.queue_id, (-1, float("nan"), ""))
+        if owner is None:
+            owner = told.get((topic, queue.queue_id))
         rows.append(
             TopicQueueRow(
                 queue.queue_id,
@@ -105,18 +128,17 @@ def topic_queue_rows(
     return rows
 
 
-def _positions(state: ClusterState, topic: str, group: str) -> dict[int, tuple[int, float, str]]:
+def _positions(state: ClusterState, topic: str, group: str) -> dict[int, tuple[int, float, str | None]]:
     catalog = state.catalog
     if group not in catalog.groups or topic not in catalog.topics:
         return {}
     group_row, topic_row = catalog.groups.index(group), catalog.topics.index(topic)
-    found = {}
+    found: dict[int, tuple[int, float, str | None]] = {}
     for row in np.flatnonzero(np.asarray(catalog.position_group, np.int64) == group_row).tolist():
         queue = catalog.position_queue[row]
         if catalog.queue_topic[queue] == topic_row:
-            owner = int(state.position_owner[row])
-            name = state.owners[owner] if 0 <= owner < len(state.owners) else ""
-            found[catalog.queue_id[queue]] = (int(state.position_offset[row]), float(state.position_lag_messages[row]), name)
+            lag = float(state.position_lag_messages[row])
+            found[catalog.queue_id[queue]] = (int(state.position_offset[row]), lag, owner_of(state, row))
     return found
 
 

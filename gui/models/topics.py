@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,19 @@ class TopicGroupRow:
     lag_messages: float
     behind_ms: float
     members: int
+    beyond_messages: float = 0.0
+    """How far it is beyond the ends of its queues."""
+    lost_messages: float = 0.0
+    """Messages that were deleted before it read them."""
+
+
+class GroupOnTopic(NamedTuple):
+    """A group in the list of topics; NaN is unknown."""
+
+    name: str
+    lag_messages: float
+    beyond_messages: float = 0.0
+    lost_messages: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +101,18 @@ class _GroupsOnTopics:
     group: Ints
     lag_messages: Floats
     behind_ms: Floats
+    beyond_messages: Floats
+    lost_messages: Floats
 
 
 def is_system_topic(catalog: Catalog, row: int) -> bool:
     """Whether a topic is the broker's own: by its flag, or as a retry or dead letter topic."""
     return catalog.topic_is_system[row] or catalog.topics[row].startswith(SERVICE_PREFIXES)
+
+
+def own_topics(state: ClusterState) -> list[int]:
+    """Rows of the topics that are not the broker's own."""
+    return [row for row in range(len(state.catalog.topics)) if not is_system_topic(state.catalog, row)]
 
 
 def topic_rows(state: ClusterState, only: Sequence[int] | None = None, limits: LagLimits = SHIPPED) -> list[TopicRow]:
@@ -162,20 +183,26 @@ def topic_group_rows(state: ClusterState, topic: str) -> list[TopicGroupRow]:
             lag_messages=float(pairs.lag_messages[i]),
             behind_ms=float(pairs.behind_ms[i]),
             members=int(state.group_members[int(pairs.group[i])]),
+            beyond_messages=float(pairs.beyond_messages[i]),
+            lost_messages=float(pairs.lost_messages[i]),
         )
         for i in np.flatnonzero(pairs.topic == wanted)
     ]
-    return sorted(rows, key=lambda row: (-np.nan_to_num(row.lag_messages, nan=-1.0), row.name))
+    return sorted(rows, key=lambda row: (row.beyond_messages <= 0, -np.nan_to_num(row.lag_messages, nan=-1.0), row.name))
 
 
-def groups_by_topic(state: ClusterState) -> dict[str, list[tuple[str, float]]]:
-    """Groups with a position on each topic and their lag (NaN unknown), largest first."""
+def groups_by_topic(state: ClusterState) -> dict[str, list[GroupOnTopic]]:
+    """Groups with a position on each topic: those beyond the end, then the largest lag first."""
     pairs, catalog = _groups_on_topics(state), state.catalog
-    found: dict[str, list[tuple[str, float]]] = {}
-    for topic, group, lag in zip(pairs.topic.tolist(), pairs.group.tolist(), pairs.lag_messages.tolist(), strict=True):
-        found.setdefault(catalog.topics[topic], []).append((catalog.groups[group], lag))
+    found: dict[str, list[GroupOnTopic]] = {}
+    columns = (pairs.topic, pairs.group, pairs.lag_messages, pairs.beyond_messages, pairs.lost_messages)
+    for topic, group, lag, beyond, lost in zip(*(column.tolist() for column in columns), strict=True):
+        found.setdefault(catalog.topics[topic], []).append(GroupOnTopic(catalog.groups[group], lag, beyond, lost))
     for groups in found.values():
-        groups.sort(key=lambda pair: (-1.0 if np.isnan(pair[1]) else pair[1], pair[0]), reverse=True)
+        groups.sort(
+            key=lambda one: (one.beyond_messages > 0, -1.0 if np.isnan(one.lag_messages) else one.lag_messages, one.name),
+            reverse=True,
+        )
     return found
 
 
@@ -226,18 +253,21 @@ def _slowest(state: ClusterState) -> tuple[Ints, Floats]:
 def _groups_on_topics(state: ClusterState) -> _GroupsOnTopics:
     if not state.catalog.position_queue:
         nothing, no_lag = np.zeros(0, np.int64), np.zeros(0)
-        return _GroupsOnTopics(nothing, nothing, no_lag, no_lag)
+        return _GroupsOnTopics(nothing, nothing, no_lag, no_lag, no_lag, no_lag)
     queue_topic = np.asarray(state.catalog.queue_topic, np.int64)
     topic = queue_topic[np.asarray(state.catalog.position_queue, np.int64)]
     group = np.asarray(state.catalog.position_group, np.int64)
     stride = len(state.catalog.groups)
     keys, place = np.unique(topic * stride + group, return_inverse=True)
     in_part = _known_in_part(state, place, keys // stride)
+    standing = state.position_standings.summed(place, len(keys))
     return _GroupsOnTopics(
         topic=keys // stride,
         group=keys % stride,
         lag_messages=np.where(in_part, np.nan, _sum_known(place, state.position_lag_messages, len(keys))),
         behind_ms=np.where(in_part, np.nan, _max_known(place, state.position_behind_ms, len(keys))),
+        beyond_messages=np.nan_to_num(standing.beyond),
+        lost_messages=np.nan_to_num(standing.lost),
     )
 
 

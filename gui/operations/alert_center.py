@@ -121,8 +121,8 @@ class AlertCenter(QObject):
 
     @property
     def firing(self) -> int:
-        """Number of rules that fire and are not muted."""
-        return sum(self.state_of(rule) is AlertState.FIRING for rule in self.rules)
+        """Number of open alerts; one rule may have several."""
+        return len(self.open_alerts())
 
     def state_of(self, rule: AlertRule) -> AlertState:
         resolved_ms, lacks = self._resolved.get(rule.rule_id, 0), rule.rule_id in self._lacks

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPixmap
 
-from gui.connections.cluster import ATTACHED, Cluster, own_group
+from gui.connections.cluster import ATTACHED, Cluster, own_group, same_servers
 from gui.operations.secret_desk import SecretDesk
 
 if TYPE_CHECKING:
@@ -66,10 +66,14 @@ class Clusters:
         """Known attached clusters."""
         return [one for one in self.known() if one.kind == ATTACHED]
 
-    def at(self, name_servers: str) -> Cluster | None:
-        """The known connection to these name servers, or the one that had them when a link was made."""
-        found = (one for one in self.connections if one.address == name_servers)
-        return next(found, None) or next((one for one in self.connections if one.kept_under == name_servers), None)
+    def at(self, place: str) -> Cluster | None:
+        """The known connection to these name servers, the one that had them when a link was made, or the one of this name."""
+        orders: tuple[Callable[[Cluster], bool], ...] = (
+            lambda one: same_servers(one.address, place),
+            lambda one: one.kept_under == place,
+            lambda one: one.title == place,
+        )
+        return next((one for fits in orders for one in self.connections if fits(one)), None)
 
 
 def show_cluster(clusters: Clusters, cluster: Cluster) -> None:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError, RunningInfo, read_running_info
-from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
+from broker_core.worker.questions.administration import GRPC, BrokerAnswer, ListMembers, Members
 from gui.models.consumers import GroupRow
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
 from monitoring.admin.clients import ask_running_info
+from monitoring.admin.connections import version_text
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 CLIENTS_MAX = 64
@@ -33,6 +34,7 @@ class GroupVersions(QObject):
         self._source = source
         self._query: LatestQuery[Members] = LatestQuery(self)
         self._known: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._over_grpc: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
 
     def of(self, group: GroupRow) -> tuple[str, ...]:
@@ -44,6 +46,10 @@ class GroupVersions(QObject):
             self._wanted[group.name] = group.members
         return known[1] if known is not None else ()
 
+    def over_grpc(self, group: GroupRow) -> int:
+        """How many of a group's clients speak gRPC, as far as known."""
+        return 0 if group.offline else self._over_grpc.get(group.name, 0)
+
     def tend(self) -> None:
         """Send the request for the next wanted group."""
         if not self._wanted or self._query.waiting or self._source.status is not SourceStatus.READY:
@@ -51,7 +57,9 @@ class GroupVersions(QObject):
         name, members = self._wanted.popitem()
 
         def take(found: Members) -> None:
-            self._known[name] = (members, tuple(sorted({version for version in found.version if version})))
+            versions = sorted({version for version in found.version if version}, key=version_text)
+            self._known[name] = (members, tuple(versions))
+            self._over_grpc[name] = found.protocol.count(GRPC)
             self.changed.emit()
             self.tend()
 

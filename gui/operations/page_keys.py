@@ -12,6 +12,7 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Open the selected row", "Return"),
             ("Copy rows", "Ctrl+C"),
             ("Copy rows as JSON", "Ctrl+Shift+C"),
+            ("Export the table as CSV…", "Ctrl+E"),
             ("Choose the columns", "Ctrl+Shift+M"),
         ),
     ),

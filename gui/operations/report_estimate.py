@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from broker_core.outside import read_json
 from gui.models.reports import PastRun, ReportOrder, name_servers_of, source_options
 from gui.processes.child_process import ChildEnd, ChildProcess
-from monitoring.outside import read_json
 
 SETTLE_MS = 300
 """Time without input before the estimate starts."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QLockFile, QObject, QSettings, QTimer, Signal
 
+from broker_core.api import MACHINE_ZONE
 from gui.models.schedules import SCHEDULES_MAX, Schedule, due, read_schedules, schedules_text
 
 KEY = "reports/schedules"
@@ -21,7 +22,7 @@ LOOK_MS = 20_000
 
 def local_now() -> datetime:
     """The time of this machine, with its zone."""
-    return datetime.now().astimezone()
+    return datetime.now(MACHINE_ZONE)
 
 
 class ReportSchedules(QObject):

@@ -11,7 +11,16 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.lifecycle import Done
-from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.searches import (
+    ContinueSearch,
+    EndSearch,
+    FindBound,
+    FoundBound,
+    SearchHits,
+    SearchStarted,
+    StartSearch,
+)
+from gui.models.filter_text import narrowed
 from gui.operations.queries import LatestQuery
 from gui.operations.tasks import Pausing, Task, TaskList
 from gui.words.text import count_text, tr
@@ -53,6 +62,10 @@ class SearchRun(QObject):
         self._search_id = -1
         self._query: LatestQuery[SearchStarted] = LatestQuery(self)
         self._turn: LatestQuery[SearchHits] = LatestQuery(self)
+        self._bound_query: LatestQuery[FoundBound] = LatestQuery(self)
+        self.bound: FoundBound | None = None
+        """The time that bounds the search, if one was asked for; `is_oldest`: the messages before it."""
+        self.is_oldest = False
         self._hold = False
         self._began_s = self._worked_s = 0.0
         self.state = SearchState.NONE
@@ -61,6 +74,8 @@ class SearchRun(QObject):
         self.scanned = self.total = self.hits = 0
         self.reasons: list[str] = []
         """Why it is partial."""
+        self.notes: list[str] = []
+        """What is not certain of the hits."""
         self.error: OrbitError | None = None
 
     @property
@@ -80,14 +95,22 @@ class SearchRun(QObject):
         rate = self.rate
         return max(0, self.total - self.scanned) / rate if rate and not self.is_over else None
 
-    def start(self, text: str, *, hold: bool = False) -> None:
-        """Begin a search; ``hold`` pauses when the plan is known, until `resume`."""
+    def start(self, text: str, *, hold: bool = False, count: int = 0, oldest: bool = False) -> None:
+        """Begin a search; ``hold`` pauses when the plan is known, until `resume`.
+
+        With a ``count`` only the newest so many messages are searched, or the oldest: those of the queues in which the filter
+        may have a match.
+        """
         self.end()
         self.state, self.text, self._hold = SearchState.PLANNING, text, hold
-        self.plan, self.reasons, self.error = [], [], None
+        self.plan, self.reasons, self.notes, self.error = [], [], [], None
         self.scanned = self.total = self.hits = 0
         self._worked_s = 0.0
-        self._query.ask(self._source.ask(StartSearch(text, body_starts=False)), self._planned, self._failed)
+        self.bound, self.is_oldest = None, oldest
+        if count:
+            self._bound_query.ask(self._source.ask(FindBound(text, count, oldest)), self._bounded, self._failed)
+        else:
+            self._begin()
         self.changed.emit()
 
     def pause(self) -> None:
@@ -109,6 +132,7 @@ class SearchRun(QObject):
 
     def end(self) -> None:
         """Cancel the search silently."""
+        self._bound_query.cancel()
         self._query.cancel()
         self._turn.cancel()
         if self._search_id >= 0:
@@ -125,6 +149,16 @@ class SearchRun(QObject):
         self._go_to(SearchState.NONE)
 
     # ---- answers -------------------------------------------------------------------------------------------------------
+
+    def _bounded(self, found: FoundBound) -> None:
+        """Search within the found time, which is a condition of the filter from now on."""
+        self.bound = found
+        self.text = narrowed(self.text, f"stored {'<' if self.is_oldest else '>='} {found.at_ms}")
+        self._begin()
+        self.changed.emit()
+
+    def _begin(self) -> None:
+        self._query.ask(self._source.ask(StartSearch(self.text, body_starts=False)), self._planned, self._failed)
 
     def _planned(self, started: SearchStarted) -> None:
         self._search_id, self.plan, self.total = started.search_id, started.plan, started.total
@@ -151,7 +185,7 @@ class SearchRun(QObject):
             self.found.emit(hits)
         if hits.is_over:
             self._search_id = -1
-            self.reasons = hits.reasons
+            self.reasons, self.notes = hits.reasons, hits.notes
             self._over(SearchState.PARTIAL if hits.reasons else SearchState.COMPLETE)
             return
         if self._task is not None:

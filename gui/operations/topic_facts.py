@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import JsonBodyError, OrbitError, TopicConfig, read_all_topic_settings
+from broker_core.api import MESSAGE_TYPE, JsonBodyError, OrbitError, TopicConfig, read_all_topic_settings
 from broker_core.worker.questions.administration import BrokerAnswer, MeasureTopics, TopicMeasures
 from broker_core.worker.questions.figures import Catalog
 from gui.models.topic_queues import QueueMeasure, TopicMeasure
 from gui.operations.queries import LatestQuery
-from monitoring.admin.topics import MESSAGE_TYPE, TopicType, ask_all_settings, topic_type
+from monitoring.admin.topics import TopicType, ask_all_settings, topic_type
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 TOPICS_AT_ONCE = 50

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
+from broker_core.platform import process_groups
 from gui.processes.program import program
 
 CANCEL_GRACE_MS = 4_000
@@ -97,9 +95,8 @@ class ChildProcess(QObject):
             return
         self._cancelled = True
         self._kill_timer.start()
-        if sys.platform == "win32":
+        if not (self._pid and process_groups.ask_group_to_end(self._pid)):
             self._process.closeWriteChannel()
-        elif not self._signal_group(signal.SIGTERM):
             self._process.terminate()
 
     def tell(self, line: str) -> None:
@@ -108,26 +105,16 @@ class ChildProcess(QObject):
 
     def _kill(self) -> None:
         if self._process is not None:
-            self._signal_group_kill()
+            self._kill_group()
             self._process.kill()
 
     def _remember_pid(self) -> None:
         if self._process is not None:
             self._pid = self._process.processId()
 
-    def _signal_group(self, number: int) -> bool:
-        """Signal the child and its children; False when there is none."""
-        if sys.platform == "win32" or not self._pid:
-            return False
-        try:
-            os.killpg(self._pid, number)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
-    def _signal_group_kill(self) -> None:
-        if sys.platform != "win32":
-            self._signal_group(signal.SIGKILL)
+    def _kill_group(self) -> None:
+        if self._pid:
+            process_groups.kill_group(self._pid)
 
     def _read_output(self) -> None:
         if self._process is not None:
@@ -156,7 +143,7 @@ class ChildProcess(QObject):
             self.line_read.emit(line)
         if self._cancelled:
             # Its own children may be left; the group exists while it has members.
-            self._signal_group_kill()
+            self._kill_group()
         self._end(exit_code, crashed=status == QProcess.ExitStatus.CrashExit)
 
     def _end(self, exit_code: int, *, crashed: bool) -> None:

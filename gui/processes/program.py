@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment
 
 from broker_core.api import is_kept, main_command
+from broker_core.platform import process_groups
 
 
 def start_window(arguments: Sequence[str]) -> bool:
@@ -35,7 +35,7 @@ def _process(command: Sequence[str], parent: QObject | None) -> QProcess:
     process.setProgram(command[0])
     process.setArguments(list(command[1:]))
     process.setProcessEnvironment(_environment())
-    if sys.platform != "win32":
+    if process_groups.HAS_SESSIONS:
         process.setUnixProcessParameters(QProcess.UnixProcessFlag.CreateNewSession)
     return process
 

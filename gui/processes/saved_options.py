@@ -11,8 +11,8 @@ from pathlib import Path
 import platformdirs
 from PySide6.QtCore import QSettings
 
+from broker_core.outside import whole_of
 from gui.processes.worker_options import WorkerArguments
-from monitoring.outside import whole_of
 
 STORE_KEY, NAME_SERVER_KEY, BROKER_KEY, HISTORY_KEY = "broker/store", "broker/ns_port", "broker/port", "broker/history_mib"
 PORT_MAX = 65_535

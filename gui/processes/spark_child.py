@@ -13,8 +13,8 @@ from enum import Enum
 
 from PySide6.QtCore import QObject, Signal
 
+from broker_core.outside import read_json
 from gui.processes.child_process import ChildEnd, ChildProcess
-from monitoring.outside import read_json
 
 _LOG = logging.getLogger(__name__)
 CANCEL_GRACE_MS = 1_800

@@ -12,6 +12,7 @@ from broker_core.api import OrbitError, WorkerLostError
 from gui.processes.child_process import SHORT_OF_MEMORY
 from gui.processes.program import program
 from gui.processes.worker_options import WorkerArguments
+from gui.words.last_words import last_words
 from monitoring.sources.base import EMBEDDED_NAME
 from monitoring.sources.worker import WorkerSource
 
@@ -141,7 +142,8 @@ class WorkerProcess(QObject):
     def _reason(self, exit_code: int, status: QProcess.ExitStatus) -> WorkerLostError:
         crashed = status == QProcess.ExitStatus.CrashExit
         how = _signal_text(exit_code) if crashed else f"ended by itself with exit code {exit_code}"
-        last = f". Its last words: {self._error_lines[-1]}" if self._error_lines else ""
+        words = last_words(self._error_lines)
+        last = f". Its last words: {words}" if words else ""
         return WorkerLostError(
             f"the broker process {how}{last}. Restart it: what it has acknowledged is in the store",
             exit_code=exit_code,

@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QSettings
 
-from monitoring.outside import read_json, whole_of
+from broker_core.outside import read_json, whole_of
 
 DENSITY_KEY = "density"
 SCALE_KEY = "scale_percent"

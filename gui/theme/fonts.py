@@ -5,11 +5,11 @@ All sizes are pixels at 100 % scale (`gui.theme.tokens.Size`). Every font has ta
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
+from broker_core.platform.programs import HAS_UI_FONT
 from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size
 
@@ -29,7 +29,7 @@ def load_fonts() -> None:
 def text_families() -> tuple[str, ...]:
     """Families for text, first choice first."""
     desktop = QGuiApplication.font().family()
-    if sys.platform in ("darwin", "win32") or desktop.startswith(LINUX_FAMILIES):
+    if HAS_UI_FONT or desktop.startswith(LINUX_FAMILIES):
         return (desktop, BUNDLED_FAMILY, *CHINESE_FAMILIES)
     return (BUNDLED_FAMILY, *CHINESE_FAMILIES)
 

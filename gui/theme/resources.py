@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
+from resources import RESOURCE_FOLDER
 
-@lru_cache(maxsize=1)
+
 def resource_directory() -> Path:
-    return Path(__file__).resolve().parents[2] / "resources"
+    return RESOURCE_FOLDER

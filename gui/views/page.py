@@ -31,7 +31,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import TERM
 from gui.widgets.popups import new_menu
 from gui.widgets.said import SaidTexts, write_texts
-from gui.words.text import TimeZoneChoice, tr
+from gui.words.text import TimeZoneChoice, Words, tr
 from monitoring.sources.base import ClusterSource, SourceStatus
 
 if TYPE_CHECKING:
@@ -216,6 +216,10 @@ class PageView(QWidget):
             self._grid.take_keyboard()
         else:
             self.header.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def tell(self, words: Words, state: State) -> None:
+        """Show how the export of a table ended."""
+        self.context.notify(words, state=state)
 
     def read_columns(self, key: str) -> str:
         """The user's choice of columns of a table; see `gui.widgets.grid_columns`."""

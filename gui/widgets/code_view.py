@@ -30,6 +30,8 @@ _KEYWORDS = {
     "java": "new|var|import|class|public|static|void|return|try|final|throws|int|long|for|private",
     "go": "package|import|func|return|if|err|nil|var|defer|for|range|type|struct",
     "python": "import|from|def|return|with|as|for|in|if|None|True|False|class|try|except",
+    "rust": "use|fn|async|await|let|mut|as|Ok|return|struct|impl|Box|Result|dyn|vec",
+    "c#": "using|var|await|new|class|public|return|static|async|void|int|long",
     "node": "const|let|require|await|async|new|function|return|import|from",
     "c++": "include|using|namespace|int|return|auto|const|new|main|void",
     "yaml": "",
@@ -82,7 +84,7 @@ class CodeView(LongTextEdit):
     def __init__(
         self, theme: ThemeManager, language: str = "text", *, editable: bool = False, parent: QWidget | None = None
     ) -> None:
-        """Create it; ``language`` is one of java, go, python, node, c++, yaml, json, text."""
+        """Create it; ``language`` is one of java, go, python, node, rust, c#, c++, yaml, json, text."""
         super().__init__(parent, editable=editable)
         self._theme = theme
         self._language = language

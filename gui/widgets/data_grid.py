@@ -7,15 +7,16 @@ Fixed row height, cells painted by one delegate, selection that follows the key 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QDrag,
     QEnterEvent,
     QFontMetrics,
     QGuiApplication,
@@ -27,11 +28,20 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedLayout, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QApplication,
+    QFileDialog,
+    QHeaderView,
+    QMenu,
+    QStackedLayout,
+    QTableView,
+    QWidget,
+)
 
-from broker_core.api import tsv_text
+from broker_core.api import csv_text, tsv_text
 from gui.event_loop.turns import next_turn
-from gui.models.table import ColumnTableModel
+from gui.models.table import Column, ColumnTableModel
 from gui.models.table_text import as_markdown
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -45,18 +55,23 @@ from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, RowPainter
 from gui.widgets.said import on_language
+from gui.widgets.table_export import TableExport
 from gui.words.text import Words, tr
 
 R = TypeVar("R")
 COPY_JSON = QKeySequence("Ctrl+Shift+C")
+EXPORT_KEY = QKeySequence("Ctrl+E")
 COLUMNS_KEY = QKeySequence("Ctrl+Shift+M")
 NO_INDEX = QModelIndex()
+COPIED_MAX = 10_000
+"""Rows of a copied table; more are exported."""
 PANEL_EDGE = 2
 """Px from the edge of a panel to its content."""
 
 
 class CopyFormat(Enum):
     TSV = "tsv"
+    CSV = "csv"
     JSON = "json"
     MARKDOWN = "markdown"
 
@@ -142,15 +157,19 @@ class GridView(QTableView):
 
     Signals:
         resized: The room for the columns changed.
+        drag_wanted: The selected rows are dragged.
         figures_cut: Some figures did not fit; carries key of the column → necessary width in px.
     """
 
     resized = Signal()
+    drag_wanted = Signal()
     figures_cut = Signal(dict)
 
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__()
         self._rows = RowPainter(theme)
+        self._pressed: QPoint | None = None
+        """Where a selected row was pressed."""
         self.setItemDelegate(GridDelegate(self))
         self.setMouseTracking(True)
         self.setShowGrid(False)
@@ -181,7 +200,20 @@ class GridView(QTableView):
         self.executeDelayedItemsLayout()
         self.updateGeometries()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        at = event.position().toPoint()
+        is_left = event.button() == Qt.MouseButton.LeftButton and not event.modifiers()
+        # Only selected rows are dragged, so that a drag elsewhere selects.
+        self._pressed = at if is_left and self.selectionModel().isSelected(self.indexAt(at)) else None
+        super().mousePressEvent(event)
+
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        pressed, is_down = self._pressed, bool(event.buttons() & Qt.MouseButton.LeftButton)
+        if pressed is not None and is_down:
+            if (event.position().toPoint() - pressed).manhattanLength() >= QApplication.startDragDistance():
+                self._pressed = None
+                self.drag_wanted.emit()
+            return
         super().mouseMoveEvent(event)
         self._hover(self.indexAt(event.position().toPoint()).row())
 
@@ -253,6 +285,7 @@ class DataGrid(QWidget, Generic[R]):
         self._empty: tuple[Words, Words, Callable[[], object] | None] = ("", "", None)
         self._error = False
         self._loading = False
+        self._has_menu = False
         self.read_ms = -1
         """When the shown rows were read, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
@@ -274,6 +307,7 @@ class DataGrid(QWidget, Generic[R]):
         self.view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.view.customContextMenuRequested.connect(self._ask_menu)
         self.view.resized.connect(self.share_width)
+        self.view.drag_wanted.connect(self._drag)
         self.view.figures_cut.connect(self.columns.widen)
         header = self.header
         header.sectionClicked.connect(self._sort_clicked)
@@ -427,6 +461,8 @@ class DataGrid(QWidget, Generic[R]):
             self.copy(CopyFormat.TSV)
         elif QKeySequence(event.keyCombination()) == COPY_JSON:
             self.copy(CopyFormat.JSON)
+        elif QKeySequence(event.keyCombination()) == EXPORT_KEY:
+            self.ask_export()
         elif QKeySequence(event.keyCombination()) == COLUMNS_KEY and self.columns.is_chosen:
             self._open_columns(self.header.mapToGlobal(self.header.rect().bottomLeft()))
         elif event.key() == Qt.Key.Key_F1:
@@ -441,12 +477,54 @@ class DataGrid(QWidget, Generic[R]):
 
     def copied_text(self, form: CopyFormat) -> str:
         """The selected rows as a table with a head, tab-separated or of Markdown, or as JSON by column key."""
-        columns, rows = self.model.columns, self.selected_rows
+        return self._text_of(self.selected_rows, form)
+
+    def copy_all(self, form: CopyFormat = CopyFormat.TSV) -> None:
+        """Copy the shown rows, at most `COPIED_MAX`."""
+        positions = range(min(self.model.rowCount(), COPIED_MAX))
+        rows = [row for position in positions if (row := self.model.row_at(position)) is not None]
+        QGuiApplication.clipboard().setText(self._text_of(rows, form))
+
+    def ask_export(self) -> QFileDialog | None:
+        """Ask for a CSV file of all shown rows; None where the rows are exported in another way."""
+        return self.export().ask() if self.model.is_whole else None
+
+    def export(self) -> TableExport:
+        """The export of the shown columns."""
+        return TableExport(self, self.model, self.shown_columns)
+
+    @property
+    def shown_columns(self) -> list[Column[R]]:
+        """Columns with a title that are not hidden."""
+        hidden = self.view.isColumnHidden
+        return [column for place, column in enumerate(self.model.columns) if column.title and not hidden(place)]
+
+    def dragged(self) -> QMimeData | None:
+        """The selected rows for another program; None without any."""
+        if not self.selected_rows:
+            return None
+        data = QMimeData()
+        data.setText(self.copied_text(CopyFormat.TSV))
+        data.setData("text/csv", self.copied_text(CopyFormat.CSV).encode())
+        data.setData("application/json", self.copied_text(CopyFormat.JSON).encode())
+        return data
+
+    def _text_of(self, rows: Sequence[R], form: CopyFormat) -> str:
+        columns = self.model.columns
         if form is CopyFormat.JSON:
             made = [{column.key: column.text(row) for column in columns} for row in rows]
             return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
         lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
-        return as_markdown(lines) if form is CopyFormat.MARKDOWN else tsv_text(lines)
+        if form is CopyFormat.MARKDOWN:
+            return as_markdown(lines)
+        return csv_text(lines) if form is CopyFormat.CSV else tsv_text(lines)
+
+    def _drag(self) -> None:
+        data = self.dragged()
+        if data is not None:
+            drag = QDrag(self.view)
+            drag.setMimeData(data)
+            drag.exec(Qt.DropAction.CopyAction)
 
     def _clicked(self, index: QModelIndex) -> None:
         section = self.model.section_at(index.row())
@@ -465,7 +543,16 @@ class DataGrid(QWidget, Generic[R]):
 
     def _open_columns(self, at: QPoint) -> None:
         place = self.header.logicalIndexAt(self.header.viewport().mapFromGlobal(at).x())
-        self.columns.menu(self, place).popup(at)
+        menu = self.columns.menu(self, place)
+        menu.addSeparator()
+        self.add_table_actions(menu)
+        menu.popup(at)
+
+    def add_table_actions(self, menu: QMenu) -> None:
+        """Add what can be done with the whole table to a menu."""
+        menu.addAction(tr("Copy the table"), self.copy_all)
+        if self.model.is_whole:
+            menu.addAction(tr("Export the table as CSV…"), self.ask_export)
 
     # ---- columns ---------------------------------------------------------------------------------------------------
 
@@ -487,4 +574,6 @@ class DataGrid(QWidget, Generic[R]):
             around = around.parentWidget()
         if around is not None:
             self.columns.remember_by(around)
+        if not self._has_menu:
+            self._has_menu = True
             self.header.menu_asked.connect(self._open_columns)

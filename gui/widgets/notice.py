@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.manager import ThemeManager
+from gui.theme.style import repolish
 from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, fill, label, row
 from gui.widgets.said import on_language
@@ -149,6 +150,9 @@ class Notice(QFrame):
             self.button.setProperty("role", "small")
             self.button.clicked.connect(self._act)
             self._line.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+        if self.property("tone") != state.value:
+            self.setProperty("tone", state.value)
+            repolish(self)
         self._write()
 
     def _act(self) -> None:

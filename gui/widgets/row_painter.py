@@ -20,13 +20,12 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QTableView
 
-from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane
+from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, painted_text
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
-from gui.words.plain_text import table_text
 from gui.words.text import UNKNOWN, tr
 
 if TYPE_CHECKING:
@@ -128,8 +127,8 @@ FOUND_MAX = 20
 """Most matches marked in one cell."""
 TEXTS_KEPT = 4_096
 """Size of the cache of shortened texts; a page of a wide table has some 500 cells."""
-TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE})
-CUT_AT_END = frozenset({CellKind.TEXT, CellKind.CODE})
+TEXT_KINDS = frozenset({CellKind.TEXT, CellKind.STRONG, CellKind.MONO, CellKind.CODE, CellKind.KEYS})
+CUT_AT_END = frozenset({CellKind.TEXT, CellKind.CODE, CellKind.FLAG})
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,7 @@ class RowPainter:
             if mark is None and column.kind in TEXT_KINDS and column.dot is None:
                 state = column.state(row) if column.state is not None else None
                 colour = _text_colour(tokens, state, dim=column.dim, selected=selected)
-                box_of_text, text = QRect(left, top, width, height), table_text(column.text(row))
+                box_of_text, text = QRect(left, top, width, height), painted_text(column, row)
                 pattern = column.marks() if column.marks is not None else None
                 if pattern is not None:
                     found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
@@ -280,7 +279,7 @@ class RowPainter:
 
 
 def cell_font(kind: CellKind) -> QFont:
-    if kind in (CellKind.MONO, CellKind.CODE):
+    if kind in (CellKind.MONO, CellKind.CODE, CellKind.KEYS):
         return mono_font()
     return text_font(Size.BODY, QFont.Weight.DemiBold if kind is CellKind.STRONG else QFont.Weight.Normal)
 
@@ -337,6 +336,8 @@ def _text_colour(tokens: Tokens, state: State | None, *, dim: bool, selected: bo
 @lru_cache(maxsize=TEXTS_KEPT)
 def _shortened(kind: CellKind, text: str, width: int) -> str:
     mode = Qt.TextElideMode.ElideRight if kind in CUT_AT_END else Qt.TextElideMode.ElideMiddle
+    if kind is CellKind.KEYS:
+        mode = Qt.TextElideMode.ElideLeft
     return QFontMetrics(cell_font(kind)).elidedText(text, mode, width)
 
 

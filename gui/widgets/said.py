@@ -49,18 +49,26 @@ class SaidTexts(QObject):
 def write_texts(texts: Sequence[SaidTexts]) -> None:
     """Write texts in the language of now, then call the hooks, those of inner parts first.
 
-    A text whose widget was deleted is left out: a hook may delete parts whose texts come later.
+    Each widget is written once, however often the language has changed. One that Qt has deleted is left out: parts are made
+    again while others wait for their page to be shown, and by the hooks of outer parts.
     """
-    for one in texts:
+    waiting = list(dict.fromkeys(texts))
+    for one in waiting:
         part = one.parent() if isValid(one) else None
         if isinstance(part, QWidget):
             for write in one.writes:
                 write(part)
-    for one in reversed(texts):
+    for one in reversed(waiting):
         for hook in one.hooks:
-            act = hook() if isValid(one) else None
-            if act is not None:
+            act = hook()
+            if act is not None and isValid(one) and _can_act(act):
                 act()
+
+
+def _can_act(act: Callable[[], object]) -> bool:
+    """Whether the object of a method is none of Qt's, or still exists there."""
+    owner = getattr(act, "__self__", None)
+    return not isinstance(owner, QObject) or isValid(owner)
 
 
 def _texts_of(part: QWidget) -> SaidTexts:

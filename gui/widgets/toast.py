@@ -1,6 +1,6 @@
-"""Toasts: short notices at the bottom right. At most three, six seconds each; errors stay until closed.
+"""Toasts: short notices above the status bar. At most three, six seconds each; errors stay until closed.
 
-The lowest covers only the status bar and the margin of the page while its text fits in one line.
+They take room of the page, which gets lower meanwhile, and cover nothing of it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QTimer
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFrame, QGraphicsDropShadowEffect, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtWidgets import QFrame, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, State
-from gui.widgets.basic import IconButton, IconLabel, label, row
+from gui.widgets.basic import IconButton, IconLabel, column, label, row
 from gui.words.text import Words, said, tr
 
 TOASTS_MAX = 3
@@ -26,8 +25,8 @@ TOAST_WIDTH_MAX = 560
 MARGIN = 16
 WRAPPED_MARGIN = 8
 """Margin above and below several lines, which otherwise fill the toast."""
-BOTTOM, APART = 3, 6
-"""Px below the lowest toast, and between two."""
+APART = 6
+"""Px between two toasts, and around them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +69,6 @@ class Toast(QFrame):
         line.addWidget(self.close_button)
         self.write()
         theme.dress(self)
-        shadow = QGraphicsDropShadowEffect(self)
-        shadow.setBlurRadius(40)
-        shadow.setOffset(0, 8)
-        shadow.setColor(QColor(0, 0, 0, 140 if theme.tokens.dark else 56))
-        self.setGraphicsEffect(shadow)
 
     def write(self) -> None:
         """Write all texts in the language of now."""
@@ -93,19 +87,32 @@ class Toast(QFrame):
         is_wrapped = width == width_max
         self._words.setWordWrap(is_wrapped)
         self._line.setContentsMargins(12, WRAPPED_MARGIN if is_wrapped else 2, 6, WRAPPED_MARGIN if is_wrapped else 2)
-        self.resize(width, max(self.minimumSizeHint().height(), self.heightForWidth(width)))
+        self.setFixedSize(width, max(self.minimumSizeHint().height(), self.heightForWidth(width)))
 
 
 def _token_of(state: State) -> str:
     return "delayed" if state is State.INFO else "text_2" if state is State.PLAIN else state.value
 
 
-class ToastStack(QObject):
-    """Shows toasts over a window and keeps their texts for the bell; they end left of ``beside``, or at the window's edge."""
+class ToastRoom(QWidget):
+    """Where toasts stand, on the right; no room without any."""
 
-    def __init__(self, theme: ThemeManager, window: QWidget, beside: QWidget | None = None) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = column(spacing=APART, margins=(MARGIN, APART, MARGIN, APART))
+        self.setLayout(self._lines)
+        self.hide()
+
+    def add(self, toast: Toast) -> None:
+        self._lines.addWidget(toast, 0, Qt.AlignmentFlag.AlignRight)
+
+
+class ToastStack(QObject):
+    """Shows toasts in the room below the pages of a window, and keeps their texts for the bell."""
+
+    def __init__(self, theme: ThemeManager, window: QWidget, room: ToastRoom) -> None:
         super().__init__(window)
-        self._beside = beside
+        self._room = room
         self._theme = theme
         self._window = window
         self._toasts: list[Toast] = []
@@ -124,7 +131,7 @@ class ToastStack(QObject):
         """Show a notice; the oldest is removed when there are too many."""
         self.unread += 1
         self.keep(words, state)
-        toast = Toast(self._theme, words, self._window, state=state, action=action, on_action=on_action)
+        toast = Toast(self._theme, words, self._room, state=state, action=action, on_action=on_action)
         toast.close_button.clicked.connect(lambda _checked=False: self._close(toast))
         self._toasts.append(toast)
         while len(self._toasts) > TOASTS_MAX:
@@ -133,8 +140,8 @@ class ToastStack(QObject):
             timer = QTimer(toast, singleShot=True)
             timer.timeout.connect(lambda: self._close(toast))
             timer.start(TOAST_MS)
-        toast.show()
-        self._place()
+        self._room.add(toast)
+        self._fit()
 
     def keep(self, words: Words, state: State) -> None:
         """Keep a notice under the bell without showing or counting it."""
@@ -152,23 +159,17 @@ class ToastStack(QObject):
             self._toasts.remove(toast)
             toast.hide()
             toast.deleteLater()
-            self._place()
+            self._fit()
 
-    def _place(self) -> None:
-        right = self._window.width() - MARGIN
-        if self._beside is not None:
-            right = self._beside.mapTo(self._window, QPoint()).x() - APART
-        bottom = self._window.height() - BOTTOM
-        for toast in reversed(self._toasts):
+    def _fit(self) -> None:
+        for toast in self._toasts:
             toast.fit(min(TOAST_WIDTH_MAX, self._window.width() - 2 * MARGIN))
-            toast.move(max(MARGIN, right - toast.width()), bottom - toast.height())
-            toast.raise_()
-            bottom -= toast.height() + APART
+        self._room.setVisible(bool(self._toasts))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LanguageChange:
             for toast in self._toasts:
                 toast.write()
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LanguageChange):
-            self._place()
+            self._fit()
         return super().eventFilter(watched, event)

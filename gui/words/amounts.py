@@ -7,7 +7,7 @@ import re
 from gui.words.text import UNKNOWN, bytes_text, duration_text, tr
 from monitoring.alert_rules import unit_of
 from monitoring.alert_watch import amount_text
-from monitoring.state import MEMBERS_UNREAD
+from monitoring.state import MEMBERS_UNLISTED, MEMBERS_UNREAD
 
 SECOND_MS = 1_000
 _AMOUNT = re.compile(r"(-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?) (ms|B)")
@@ -28,6 +28,8 @@ def told_text(amount: str) -> str:
 
 def online_text(members: int) -> str:
     """Number of online members of a group, from `monitoring.state.ClusterState.group_members`."""
+    if members == MEMBERS_UNLISTED:
+        return tr("not listed")
     if members == MEMBERS_UNREAD:
         return UNKNOWN
     return tr("offline") if members <= 0 else str(members)

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from broker_core.worker.questions.figures import Occurred
 
 _TEXTS = KnownTexts(
+    (
+        "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}. {other} is in "
+        "use by another program; gRPC listens on {grpc}"
+    ),
     "{taken} is in use by another program; the name server listens on {name_server}, the broker on {broker}",
+    "{taken} is in use by another program; gRPC listens on {grpc}",
     "Group {subject} has {count} members now: {changes}",
     "Group {subject} was moved back in {count} queues: {messages} messages come again",
     "The broker started",
@@ -34,6 +39,12 @@ _TEXTS = KnownTexts(
     "The name server does not answer: {reason}",
     "The name server answers again",
     "no answer since {seconds} s: {reason}",
+    ("{time} comes twice in {what}: as {first} ({one}) and as {second} ({other}). Write it with the offset from UTC."),
+    (
+        "{time} does not exist in {what}: at {change} the clock goes from {begin} to {end}. "
+        "Write a time before or after the gap, or one with the offset from UTC."
+    ),
+    "the time zone of this machine",
     (
         "no master for {seconds} s: slave {address} is read, {bytes} bytes behind what the master told last, "
         "and takes no messages or changes"

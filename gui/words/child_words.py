@@ -12,6 +12,10 @@ from functools import cache, lru_cache
 from gui.words.text import shown_language, spoken_forms, told_anew, tr
 
 _FORMS: tuple[str, ...] = (
+    (
+        "reports need packages that are not installed: {names}. Install Orbit again with its part “reports”: "
+        "pip install 'ORBIT[reports]', where ORBIT is the folder or the wheel that it was installed from"
+    ),
     "What lies behind it was not tried.",
     (
         "Where its certificate is signed by an authority of your own, give the file of authorities; where it names "
@@ -49,6 +53,13 @@ _FORMS: tuple[str, ...] = (
     "this account has no permission for {what} at {address}: have it added to what the account may do ({words})",
     "{address} refuses this account ({words})",
     "the broker asks for no keys",
+    "Check host and port (8081 is usual), and that a proxy or Orbit runs there with gRPC on.",
+    "What answers is another service of gRPC, or it is starting.",
+    "serves plain text and TLS",
+    "serves plain text",
+    "serves TLS",
+    "nothing for SDKs of RocketMQ 5 answers here; state the address of a proxy by --grpc",
+    "{address} answered a call of RocketMQ with status {status}: {text}",
     "{key} is let in",
     "not tried: {number} more",
     "the name {host} was not resolved within {count} ms",
@@ -165,6 +176,8 @@ _FORMS: tuple[str, ...] = (
     "{count} messages that the queues name are not in the log",
     "{count} messages that the index names could not be read",
     "{count} bodies could not be decompressed and were searched as they are stored",
+    "{count} hits are in retry topic {topic}, which fits several pairs of group and topic: {pairs}",
+    "{count} more retry topics fit several pairs of group and topic",
     "the store could not be read further: {reason}",
     "{count} sent again, {left_count} not: {reason}",
     "{count} sent again, {doubtful_count} without an answer may be there, {left_count} not: {reason}",

@@ -34,6 +34,9 @@ class Origin(Enum):
     CLIENT = (
         "The client itself, asked through the broker (GET_CONSUMER_RUNNING_INFO) while its group is shown, again after 30 s."
     )
+    IN_FLIGHT = (
+        "The deliveries that the broker keeps in memory until they are acknowledged, read each second while the tab is shown."
+    )
     MESSAGE = "The record of the message in the commit log, read with the list; F5 reads it anew."
     LOOKS = (
         "The first messages of parts of the time, read once each while the topic is shown, laid on the rates of the history."

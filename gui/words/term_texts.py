@@ -34,7 +34,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "its filter left out, counts as consumed; unknown where an offset is not known."
         ),
         "store/Cannot": "What the broker cannot do; its tool tip says why.",
-        "Change": "Robust slope of the lag over the last three minutes; positive: it grows. [messages/s]",
+        "Change": ("Robust slope of the lag over the last three minutes, or since it turned; positive: it grows. [messages/s]"),
         "Clients": "Members of the group that are connected now, and how many versions they have.",
         "Dead": "Messages in the dead letter topic of the group that the store still has. [messages]",
         "Delay": "How long messages of this level wait, from the setting messageDelayLevel. [time]",
@@ -45,10 +45,6 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "What no lag tells: how far the group is beyond the end of the queue, as after its topic was made anew, and how "
             "many messages were deleted before the group read them. [messages]"
         ),
-        "Drains": (
-            "When the lag is gone if it goes on as in the last minutes; grows: it never is. A dash where the trend is not "
-            "clear. [time]"
-        ),
         "consumers/Lag after": "Messages from the new offset to the end of the queue. [messages]",
         "consumers/Now at": "The offset that the group has committed for this queue. [offset]",
         "consumers/Queue position (drag)": (
@@ -56,14 +52,15 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "[offset]"
         ),
         "Forecast": (
-            "When the lag is gone: median of slopes over the recent minutes with a band; unknown where the band leaves the "
-            "direction open. [time]"
+            "When the slowest queue is read: median of slopes over the last three minutes, or since the lag turned. Unknown "
+            "where their band leaves the direction open, and for 10 s after a turn. [time]"
         ),
         "Group": "Name of the consumer group.",
         "Group offset": (
             "The offset that the group committed: the next message it wants. What it works on is not committed yet. [offset]"
         ),
         "Groups with lag": "Groups that consume the topic, largest lag first, with the messages they are behind.",
+        "Out": "Messages that the group was sent, mean over the last 4 s. [messages/s]",
         "In": "Messages written to the queues of the topic, mean over the last 4 s. [messages/s]",
         "In /s": (
             "Messages written, mean over the last 4 s. Of an attached cluster queues are looked at in turn, so a rate may come "
@@ -212,9 +209,23 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Language and version": "What clients told in their heartbeats.",
         "clients/Note": "What is worth a look: an old version, another version than the rest, no heartbeat.",
+        "Leases": (
+            "Deliveries that the broker keeps invisible for a push consumer of gRPC until it acknowledges them. Those of "
+            "others are counted by group, in the tab In flight. [messages]"
+        ),
+        "Protocol": (
+            "The protocol that the client speaks: remoting, as clients since 3.x do, or gRPC, as the SDKs of RocketMQ 5 do."
+        ),
         "Req /s": "Requests of all kinds over the connection since the look before. [requests/s]",
         "Share": "Share of all connections that clients of this language and version have. [%]",
+        "Streams": (
+            "Calls of the gRPC connection that have not ended: one for commands of the broker, others that wait for messages."
+        ),
         "Topics and filter": "What the client subscribes to, and with which filter.",
+        "clients/Type": (
+            "What the client announced: a producer, or how it consumes. A push consumer has its listener called, a simple or "
+            "a pull consumer asks for messages itself."
+        ),
         "Version": "Language and version that the client told in its heartbeat.",
     },
     Origin.CLIENTS_OF_GROUP: {
@@ -246,6 +257,16 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Held": "Messages that the client has taken and not consumed yet. [messages]",
         "consumers/Out /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
         "Threads": "Threads with which the client consumes.",
+    },
+    Origin.IN_FLIGHT: {
+        "consumers/Delivery": "Whether the group consumes the queue in order: then the messages in flight block it.",
+        "consumers/In flight": (
+            "Messages that members received by POP and have neither acknowledged nor lost to their invisible time. [messages]"
+        ),
+        "consumers/Next due": (
+            "When the first of them becomes visible again and is delivered once more, unless it is acknowledged before. [time]"
+        ),
+        "consumers/Out for": "For how long the oldest of them has been with its consumer. [time]",
     },
     Origin.MESSAGE: {
         "Body": (

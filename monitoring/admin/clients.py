@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from broker_core.api import RequestCode, RunningInfo
+from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.stored_messages import MessageDetail
 
@@ -80,7 +81,9 @@ def _subscription_findings(infos: Sequence[RunningInfo]) -> list[MemberFinding]:
     if empty and len(infos) > 1:
         made.append(MemberFinding(FindingKind.NOTHING_SUBSCRIBED, "", tuple((info.client_id, "") for info in empty)))
     telling = [info for info in infos if info.subscriptions]
-    for topic in sorted({topic for info in telling for topic, _ in info.subscriptions}):
+    # Clients of remoting subscribe their retry topic by themselves, clients of gRPC need not.
+    own = {topic for info in telling for topic, _ in info.subscriptions if not topic.startswith(reserved.RETRY_PREFIX)}
+    for topic in sorted(own):
         said = tuple((info.client_id, dict(info.subscriptions).get(topic, "")) for info in telling)
         if any(not expression for _, expression in said):
             made.append(MemberFinding(FindingKind.TOPICS_DIFFER, topic, said))

@@ -8,13 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from broker_core.worker.questions.administration import ConnectionPage
+from broker_core.outside import whole_of
+from broker_core.worker.questions.administration import GRPC, ConnectionPage
 
 SILENT_MS = 60_000
 """Clients send a heartbeat every 30 s; after two missed ones something is wrong."""
 OLD_BEFORE = (4, 9)
 """Java clients before this version lack fixes of rebalance and of the name server's addresses."""
-BROKER, GRPC, NAME_SERVER, REGISTRATION = "broker", "grpc", "name server", "registration"
+BROKER, NAME_SERVER, REGISTRATION = "broker", "name server", "registration"
 _LANGUAGES = {
     "CPP": "C++", "DOTNET": ".NET", "OTHER": "other", "HTTP": "HTTP", "PHP": "PHP", "OMS": "OMS", "NODE_JS": "Node.js",
 }  # fmt: skip
@@ -50,12 +51,16 @@ class ClientRow:
     Attributes:
         client_id: Empty if unknown.
         language: Display name; empty if unknown.
-        version: Such as ``4.9.8``.
+        version: Such as ``4.9.8``; of SDKs of gRPC, their own.
         topics: Topic → filter expression, of consumers.
         traffic: Of the whole connection, which several groups may share.
         heartbeat_ms: Time of the last heartbeat, -1 if there is none or it is unknown.
         connected_ms: Time of connecting, -1 if unknown.
         taken_ms: Time of the reading.
+        protocol: ``remoting`` or ``gRPC``; empty if unknown.
+        kind: Its type, such as ``push consumer``; empty if unknown.
+        streams: Open calls of its connection, of gRPC; else -1.
+        leases: Deliveries that the broker keeps invisible for it, of push consumers of gRPC; else -1.
     """
 
     side: str
@@ -75,15 +80,24 @@ class ClientRow:
     connected_ms: int
     taken_ms: int
     note: ConnectionNote
+    protocol: str = ""
+    kind: str = ""
+    streams: int = -1
+    leases: int = -1
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         return self.side, self.address, self.role.value, self.group
 
     @property
+    def program(self) -> str:
+        """Language and version."""
+        return f"{self.language} {self.version}".strip()
+
+    @property
     def client(self) -> str:
         """Language and version, and the protocol where that is gRPC."""
-        return f"{self.language} {self.version} {'gRPC' if self.side == GRPC else ''}".strip()
+        return f"{self.program} {GRPC if self.protocol == GRPC else ''}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +175,8 @@ def _member_row(plain: ClientRow, page: ConnectionPage, member: int) -> ClientRo
         group=page.member_group[member],
         topics=tuple(sorted(page.member_topics[member].items())),
         heartbeat_ms=heartbeat_ms,
-        note=_note(plain.language, plain.version, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
+        note=_note(plain, page.taken_ms - heartbeat_ms if heartbeat_ms >= 0 else 0),
+        kind=page.member_kind[member] if page.member_kind else "",
     )
 
 
@@ -184,13 +199,17 @@ def _plain_row(page: ConnectionPage, row: int, traffic: Traffic) -> ClientRow:
         connected_ms=page.connected_ms[row],
         taken_ms=page.taken_ms,
         note=ConnectionNote.NONE,
+        protocol=page.protocol[row] if page.protocol else "",
+        streams=page.streams[row] if page.streams else -1,
+        leases=page.leases[row] if page.leases else -1,
     )
 
 
-def _note(language: str, version: str, silent_ms: int) -> ConnectionNote:
+def _note(client: ClientRow, silent_ms: int) -> ConnectionNote:
     if silent_ms > SILENT_MS:
         return ConnectionNote.SILENT
-    numbers = version.split("-", maxsplit=1)[0].split(".")
-    if language == "Java" and all(number.isdigit() for number in numbers) and tuple(map(int, numbers)) < OLD_BEFORE:
+    numbers = tuple(map(whole_of, client.version.split("-", maxsplit=1)[0].split(".")))
+    known = tuple(number for number in numbers if number is not None)
+    if client.language == "Java" and client.protocol != GRPC and len(known) == len(numbers) and known < OLD_BEFORE:
         return ConnectionNote.OLD
     return ConnectionNote.NONE

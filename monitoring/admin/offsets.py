@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 
 from broker_core.api import RequestCode
+from broker_core.outside import read_json
 from broker_core.worker.questions.administration import AskBroker
-from monitoring.outside import read_json
 
 TO_THE_END = -1
 """Timestamp of a reset to the end of the queue."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from broker_core.api import RequestCode, SettingKind, SettingSpec, read_broker_settings, setting_specs
+from broker_core.outside import DIGITS_MAX, whole_of
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
-from monitoring.outside import DIGITS_MAX, whole_of
 
 HOURS_OF_DAY = 24
 PATH_KEYS = frozenset(

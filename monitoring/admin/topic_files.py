@@ -16,8 +16,8 @@ from enum import Enum
 from typing import Any
 
 from broker_core.api import CodecError, TopicConfig, UsageError, csv_bytes, read_csv
+from broker_core.outside import read_json
 from monitoring.admin.topics import QUEUES_MAX
-from monitoring.outside import read_json
 
 TOPICS_MAX = 10_000
 FILE_BYTES_MAX = 16 * 1024 * 1024

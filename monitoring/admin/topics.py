@@ -12,8 +12,6 @@ from broker_core.api import RequestCode, TopicConfig, topic_fields
 from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import AskBroker
 
-MESSAGE_TYPE = "message.type"
-"""The attribute with the type of messages that a topic accepts."""
 QUEUES_MAX = 4_096
 TRANSACTION_TOPICS = frozenset({reserved.HALF_TOPIC, reserved.OP_TOPIC, reserved.DISCARD_TOPIC})
 
@@ -24,6 +22,7 @@ class TopicType(Enum):
     DELAY = "Delay"
     TRANSACTION = "Transaction"
     MIXED = "Mixed"
+    UNSPECIFIED = "Unspecified"
     RETRY = "Retry"
     DEAD_LETTER = "Dead letter"
     SYSTEM = "System"
@@ -35,6 +34,7 @@ _DECLARED = {
     "DELAY": TopicType.DELAY,
     "TRANSACTION": TopicType.TRANSACTION,
     "MIXED": TopicType.MIXED,
+    "UNSPECIFIED": TopicType.UNSPECIFIED,
 }
 
 

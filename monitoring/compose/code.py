@@ -8,7 +8,6 @@ comments without line breaks: running such a program runs no code from the messa
 from __future__ import annotations
 
 import base64
-import json
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from collections.abc import Callable, Mapping
 from broker_core.api import java_string_hash
 from broker_core.worker.questions.stored_messages import SendMessage
 from monitoring.compose.delivery import DELAY, SHARDING_KEY, TIMER_DELAY_MS, TIMER_DELIVER_MS
+from monitoring.compose.literals import GO_DECODED, go_body, is_text, java_body, on_one_line, quoted
 
 KEYS, TAGS = "KEYS", "TAGS"
 _NUMBERS = (DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
@@ -23,9 +23,6 @@ _NUMBERS = (DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS)
 _DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
 _SYSTEM = (KEYS, TAGS, SHARDING_KEY)
 _SYSTEM_NAME = re.compile("[A-Z0-9_]+|__.*", re.DOTALL)
-_WRITTEN_OUT = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x7f\u2028\ufeff"}
-_JAVA_LITERAL_CHARACTERS = 10_000
-"""Each takes 6 bytes at most."""
 _ARGUMENT_BYTES_MAX = 131_072
 _JAVA_ENDS = {"commit": "COMMIT_MESSAGE", "rollback": "ROLLBACK_MESSAGE", "unknown": "UNKNOW"}
 _JAVA_LISTENER = """\
@@ -51,22 +48,13 @@ func (end) CheckLocalTransaction(*primitive.MessageExt) primitive.LocalTransacti
 \treturn primitive.END
 }
 """
-_GO_DECODED = """
-func decoded(text string) []byte {
-\tbody, err := base64.StdEncoding.DecodeString(text)
-\tif err != nil {
-\t\tpanic(err)
-\t}
-\treturn body
-}
-"""
 
 
 def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
     """A Java program; delivery times need a client from 5.0 on."""
     properties = message.properties
-    texts = (_quoted(text) for text in (message.topic, properties.get(TAGS, ""), properties.get(KEYS, "")))
-    lines = [f"Message message = new Message({', '.join(texts)}, {_java_body(message.body)});"]
+    texts = (quoted(text) for text in (message.topic, properties.get(TAGS, ""), properties.get(KEYS, "")))
+    lines = [f"Message message = new Message({', '.join(texts)}, {java_body(message.body)});"]
     lines += [_java_property(name, value) for name, value in _own(properties)]
     if SHARDING_KEY in properties:
         lines.append(_java_property(SHARDING_KEY, properties[SHARDING_KEY]))
@@ -78,10 +66,10 @@ def as_java(message: SendMessage, name_server: str, broker_name: str) -> str:
         lines += [f"// this client chooses the queue of a transaction itself, not {message.queue_id}"] * (message.queue_id >= 0)
         send = "producer.sendMessageInTransaction(message, null)"
     elif message.queue_id >= 0:
-        queue = f"new MessageQueue({_quoted(message.topic)}, {_quoted(broker_name)}, {message.queue_id})"
+        queue = f"new MessageQueue({quoted(message.topic)}, {quoted(broker_name)}, {message.queue_id})"
         send = f"producer.send(message, {queue})"
     elif SHARDING_KEY in properties:
-        send = f"producer.send(message, new SelectMessageQueueByHash(), {_quoted(properties[SHARDING_KEY])})"
+        send = f"producer.send(message, new SelectMessageQueueByHash(), {quoted(properties[SHARDING_KEY])})"
     else:
         send = "producer.send(message)"
     kind, listener = "DefaultMQProducer", ""
@@ -97,7 +85,7 @@ import org.apache.rocketmq.common.message.*;
 public class Send {{
     public static void main(String[] arguments) throws Exception {{
         {kind} producer = new {kind}("orbit");
-        producer.setNamesrvAddr({_quoted(name_server)});
+        producer.setNamesrvAddr({quoted(name_server)});
 {listener}        producer.start();
 {body}
         producer.shutdown();
@@ -108,27 +96,27 @@ public class Send {{
 
 def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
     properties = message.properties
-    lines = [f"message := primitive.NewMessage({_quoted(message.topic)}, {_go_body(message.body)})"]
+    lines = [f"message := primitive.NewMessage({quoted(message.topic)}, {go_body(message.body)})"]
     if TAGS in properties:
-        lines.append(f"message.WithTag({_quoted(properties[TAGS])})")
+        lines.append(f"message.WithTag({quoted(properties[TAGS])})")
     if KEYS in properties:
-        keys = ", ".join(map(_quoted, properties[KEYS].split(" ")))
+        keys = ", ".join(map(quoted, properties[KEYS].split(" ")))
         lines.append(f"message.WithKeys([]string{{{keys}}})")
     if _is_number(properties, DELAY):
         lines.append(f"message.WithDelayTimeLevel({properties[DELAY]})")
     timed = [(name, properties[name]) for name in (TIMER_DELAY_MS, TIMER_DELIVER_MS) if _is_number(properties, name)]
     timed += [(name, value) for name, value in properties.items() if name == SHARDING_KEY]
-    lines += [f"message.WithProperty({_quoted(name)}, {_quoted(value)})" for name, value in (*timed, *_own(properties))]
+    lines += [f"message.WithProperty({quoted(name)}, {quoted(value)})" for name, value in (*timed, *_own(properties))]
     option = ""
     if message.queue_id >= 0:
         lines.append(
-            f"message.Queue = &primitive.MessageQueue{{Topic: {_quoted(message.topic)}, "
-            f"BrokerName: {_quoted(broker_name)}, QueueId: {message.queue_id}}}"
+            f"message.Queue = &primitive.MessageQueue{{Topic: {quoted(message.topic)}, "
+            f"BrokerName: {quoted(broker_name)}, QueueId: {message.queue_id}}}"
         )
         option = ", producer.WithQueueSelector(producer.NewManualQueueSelector())"
     elif SHARDING_KEY in properties:
         # This client has another name for the key that it chooses queues by.
-        lines.append(f"message.WithShardingKey({_quoted(properties[SHARDING_KEY])})")
+        lines.append(f"message.WithShardingKey({quoted(properties[SHARDING_KEY])})")
         option = ", producer.WithQueueSelector(producer.NewHashQueueSelector())"
     if message.flag:
         lines.append(f"message.Flag = {message.flag}")
@@ -137,8 +125,8 @@ def as_go(message: SendMessage, name_server: str, broker_name: str) -> str:
         made, send = "NewTransactionProducer(end{}, ", "SendMessageInTransaction"
         listener = _GO_LISTENER.replace("END", _GO_ENDS[message.transaction])
     body = "\n".join(f"\t{line}" for line in lines)
-    base64_import = '\t"encoding/base64"\n' if not _is_text(message.body) else ""
-    decode = _GO_DECODED if base64_import else ""
+    base64_import = '\t"encoding/base64"\n' if not is_text(message.body) else ""
+    decode = GO_DECODED if base64_import else ""
     return f"""package main
 
 import (
@@ -151,7 +139,7 @@ import (
 )
 
 func main() {{
-\tp, err := rocketmq.{made}producer.WithNameServer([]string{{{_quoted(name_server)}}}){option})
+\tp, err := rocketmq.{made}producer.WithNameServer([]string{{{quoted(name_server)}}}){option})
 \tif err != nil {{
 \t\tpanic(err)
 \t}}
@@ -188,7 +176,7 @@ def as_python(message: SendMessage, name_server: str, _broker_name: str) -> str:
             "dll.SetByteMessageBody(message, body, len(body))  # set_body ends at a zero byte",
         ]
     else:
-        body = message.body.decode() if _is_text(message.body) else message.body
+        body = message.body.decode() if is_text(message.body) else message.body
         lines.append(f"message.set_body({body!r})")
     if message.flag:
         lines.append(f"# this client cannot set the flag {message.flag}")
@@ -233,10 +221,10 @@ def as_mqadmin(message: SendMessage, name_server: str, broker_name: str) -> str:
         call += ["-b", broker_name, "-i", str(message.queue_id)]
     unsaid = [name for name in properties if name not in (KEYS, TAGS)]
     unsaid += [name for name, asked in (("flag", message.flag), ("a transaction", message.transaction)) if asked]
-    notes = [f"# mqadmin cannot set: {', '.join(map(_on_one_line, unsaid))}"] if unsaid else []
-    if not _is_text(message.body):
+    notes = [f"# mqadmin cannot set: {', '.join(map(on_one_line, unsaid))}"] if unsaid else []
+    if not is_text(message.body):
         notes.append("# the body is no text, which mqadmin cannot send; this is its Base64")
-    text = message.body.decode() if _is_text(message.body) else base64.b64encode(message.body).decode()
+    text = message.body.decode() if is_text(message.body) else base64.b64encode(message.body).decode()
     if len(text.encode()) >= _ARGUMENT_BYTES_MAX:
         notes.append(f"# Linux hands no program a word of {_ARGUMENT_BYTES_MAX:,} bytes or more: this body is too long")
     unlike = [option for option, value in (("-p", text), ("-k", properties.get(KEYS, "")), ("-c", properties.get(TAGS, "")))
@@ -272,44 +260,8 @@ def _is_number(properties: Mapping[str, str], name: str) -> bool:
     return name in _NUMBERS and _DECIMAL.fullmatch(properties.get(name, "")) is not None
 
 
-def _on_one_line(name: str) -> str:
-    return name if name.isprintable() else json.dumps(name)
-
-
-def _is_text(body: bytes) -> bool:
-    try:
-        return "\0" not in body.decode()
-    except UnicodeDecodeError:
-        return False
-
-
-def _quoted(text: str) -> str:
-    """A literal of JSON, which Java and Go read alike. Go accepts no byte order mark within a program."""
-    return json.dumps(text, ensure_ascii=False).translate(_WRITTEN_OUT)
-
-
 def _java_property(name: str, value: str) -> str:
     # putUserProperty refuses names of the system, which look like this, and blank values.
     if _SYSTEM_NAME.fullmatch(name) or not value.strip():
-        return f"MessageAccessor.putProperty(message, {_quoted(name)}, {_quoted(value)});"
-    return f"message.putUserProperty({_quoted(name)}, {_quoted(value)});"
-
-
-def _java_text(text: str) -> str:
-    """An expression; a single literal has 65,535 bytes at most."""
-    if len(text) <= _JAVA_LITERAL_CHARACTERS:
-        return _quoted(text)
-    parts = (text[at : at + _JAVA_LITERAL_CHARACTERS] for at in range(0, len(text), _JAVA_LITERAL_CHARACTERS))
-    return f'String.join("", {", ".join(map(_quoted, parts))})'
-
-
-def _java_body(body: bytes) -> str:
-    if _is_text(body):
-        return f"{_java_text(body.decode())}.getBytes(StandardCharsets.UTF_8)"
-    return f"Base64.getDecoder().decode({_java_text(base64.b64encode(body).decode())})"
-
-
-def _go_body(body: bytes) -> str:
-    if _is_text(body):
-        return f"[]byte({_quoted(body.decode())})"
-    return f'decoded("{base64.b64encode(body).decode()}")'
+        return f"MessageAccessor.putProperty(message, {quoted(name)}, {quoted(value)});"
+    return f"message.putUserProperty({quoted(name)}, {quoted(value)});"

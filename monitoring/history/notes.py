@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.api import UsageError
+from broker_core.outside import read_json
 from broker_core.worker.questions.letter_notes import (
     LETTERS_ASKED_MAX,
     AdoptNotes,
@@ -29,7 +30,6 @@ from broker_core.worker.questions.letter_notes import (
 from broker_core.worker.questions.lifecycle import Done
 from monitoring.history.database import BUSY_SECONDS, transaction
 from monitoring.letter_notes import NEW, OPEN, RESENT, LetterNote, notes_from_json
-from monitoring.outside import read_json
 
 LETTERS_MAX = 50_000
 """Limit of dead letters with a note; beyond it the least recently changed notes are removed."""

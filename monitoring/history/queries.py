@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.api import UsageError
+from broker_core.outside import whole_of
 from broker_core.worker.questions.history import EventPage, HistoryLines, Ownership, ReadEvents, ReadHistory, ReadOwnership
 from monitoring.history.database import layouts_of, open_for_reading
 from monitoring.history.figures import POSITION, split_name
@@ -205,8 +206,9 @@ def positions_of(connection: sqlite3.Connection, group: str) -> list[PositionPla
     places = []
     for (name,) in rows:
         topic, _slash, queue_id = str(name).removeprefix(f"{group}/").rpartition("/")
-        if topic and queue_id.isdigit():
-            places.append(PositionPlace(topic, int(queue_id), str(name)))
+        number = whole_of(queue_id)
+        if topic and number is not None:
+            places.append(PositionPlace(topic, number, str(name)))
     return sorted(places)
 
 

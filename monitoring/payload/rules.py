@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from broker_core.api import UsageError, replace_file, state_of_topic
 from broker_core.api import names as reserved
-from monitoring.outside import read_json
+from broker_core.outside import read_json
 from monitoring.payload.masking import MaskRules, united
 
 READINGS: Final = ("", "json", "xml", "table", "msgpack", "protobuf", "text", "bytes")
@@ -117,7 +117,7 @@ def read_rules(path: Path) -> tuple[DecoderRule, ...]:
         if content["version"] != VERSION:
             raise UsageError(f"the rules in {path} are of version {content['version']}, this program knows {VERSION}")
         return tuple(_rule(item) for item in _list(content, "rules", dict))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, OverflowError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"the rules in {path} are not of the form this program writes: {error}", path=str(path)) from error
 
 

@@ -9,7 +9,7 @@ from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
-from broker_core.api import UsageError, child_environment, module_command
+from broker_core.api import SCHEMAS, UsageError, child_environment, module_command, require_part
 
 
 class ProtobufSchema:
@@ -88,6 +88,7 @@ def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
         raise UsageError(f"there is no .proto file in {folder}", path=str(folder))
     if missing := [file for file in files if not file.is_file()]:
         raise UsageError(f"there is no file {missing[0]}", path=str(missing[0]))
+    require_part(SCHEMAS)
     known = str(resources("grpc_tools") / "_proto")
     with tempfile.TemporaryDirectory(prefix="orbit-proto-") as scratch:
         target = Path(scratch) / "set"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from broker_core.cluster.slices import BYTES_PER_SECOND, MESSAGES_PER_SECOND, RETRY_SECONDS, ReadLimits
 from broker_core.errors import UsageError
 from broker_core.machine_limits import processors
+from broker_core.outside import read_json, whole_of
 
 SLICE_MESSAGES = 50_000
 """Approximate messages of one task without rate limits."""
@@ -80,9 +80,10 @@ def amount_of(options: Mapping[str, str], name: str, usual: float) -> float:
 
 def _count_of(options: Mapping[str, str], name: str, usual: int, most: int) -> int:
     text = options.get(name, str(usual))
-    if not text.isdecimal() or not 1 <= int(text) <= most:
+    number = whole_of(text)
+    if number is None or not 1 <= number <= most:
         raise UsageError(f"option {name} takes a whole number from 1 to {most:,}, not “{text}”")
-    return int(text)
+    return number
 
 
 def offsets_of(text: str) -> Offsets:
@@ -90,9 +91,9 @@ def offsets_of(text: str) -> Offsets:
     try:
         found = {
             str(topic): {str(queue): (int(first), int(end)) for queue, (first, end) in queues.items()}
-            for topic, queues in json.loads(text).items()
+            for topic, queues in read_json(text).items()
         }
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise UsageError('option offsets takes {"TOPIC": {"BROKER:QUEUE": [FROM, TO]}}, offsets from ≤ offset < to') from error
     for topic, queues in found.items():
         for queue, (first, end) in queues.items():

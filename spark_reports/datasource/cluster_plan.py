@@ -10,6 +10,7 @@ import json
 from dataclasses import asdict, dataclass, field
 
 from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
+from broker_core.outside import read_json
 from spark_reports.datasource.plan import ReadPlan
 
 
@@ -60,7 +61,7 @@ class ClusterPlan:
 
     @classmethod
     def from_json(cls, text: str) -> ClusterPlan:
-        data = json.loads(text)
+        data = read_json(text)
         tasks = tuple(tuple(QueueSlice(**part) for part in task) for task in data["tasks"])
         unknown = tuple(Unknown(**one) for one in data["unknown"])
         limits = ReadLimits(**data["limits"])

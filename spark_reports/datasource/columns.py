@@ -7,7 +7,6 @@ Source: docs/spec/store.md §2.1, §2.4, §2.7.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker_core.engine.store.layout import RecordHeads
+from broker_core.protocol.addresses import address_of, ip_text
 from broker_core.protocol.message.record import BORN_HOST_POSITION, STORE_HOST_POSITION_V4, V6_EXTRA_BYTES
 from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK, TransactionType
 from spark_reports.datasource.properties import PropertyColumns, parts_of
@@ -254,5 +254,4 @@ def _kind_of(topic: str) -> str | None:
 
 
 def _host_text(host: bytes) -> str:
-    ip, port = ipaddress.ip_address(host[:-4]), int.from_bytes(host[-4:], "big")
-    return f"[{ip}]:{port}" if ip.version == 6 else f"{ip}:{port}"
+    return address_of(ip_text(host[:-4]), int.from_bytes(host[-4:], "big"))

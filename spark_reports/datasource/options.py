@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter
 from pyspark.sql.types import StructType
 
 from broker_core.errors import UsageError
+from broker_core.outside import read_json
 from spark_reports.datasource.filters import ColumnComparison, always_holds, comparison_of, one_of, times_of
 from spark_reports.datasource.schema import ALL_COLUMNS, SKIPPED_REASON, SUM_KEYS, sums
 
@@ -73,12 +73,23 @@ class BatchReader(DataSourceReader):
 def roots_of(options: Mapping[str, str]) -> list[str]:
     """The store directories of a read's options."""
     if "paths" in options:
-        return [str(path) for path in json.loads(options["paths"])]
+        return list(_texts(options, "paths"))
     if "path" in options:
         return [options["path"]]
     if "plan" in options:
         return []
     raise UsageError("name the store to read: load(DIR), or option “paths” with a JSON list of directories")
+
+
+def _texts(options: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """An option that is a JSON list of texts; none where it is not given."""
+    try:
+        found = read_json(options.get(name, "[]"))
+    except ValueError as error:
+        raise UsageError(f"option {name} takes a JSON list of texts: {error}") from error
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise UsageError(f"option {name} takes a JSON list of texts")
+    return tuple(found)
 
 
 def selection_of(options: Mapping[str, str]) -> Selection:
@@ -87,7 +98,7 @@ def selection_of(options: Mapping[str, str]) -> Selection:
     topics_of = options.get("topics_of", "stored")
     if topics_of not in ("stored", "meant"):
         raise UsageError(f"option topics_of is stored or meant, not “{topics_of}”")
-    return Selection(from_ms, to_ms, tuple(json.loads(options.get("topics", "[]"))), meant=topics_of == "meant")
+    return Selection(from_ms, to_ms, _texts(options, "topics"), meant=topics_of == "meant")
 
 
 def range_of(options: Mapping[str, str]) -> tuple[int | None, int | None]:
@@ -128,7 +139,7 @@ def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...
     if "sums_by" not in options:
         check_columns(schema)
         return None
-    keys = tuple(json.loads(options["sums_by"]))
+    keys = _texts(options, "sums_by")
     _check_sums(keys, schema)
     return keys
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from broker_core.outside import read_json
 from broker_core.protocol.message.record import LINK_BYTES
 from spark_reports.datasource.chain import (
     becomes_a_record,
@@ -89,7 +90,7 @@ class ReadPlan:
 
     @classmethod
     def from_json(cls, text: str) -> ReadPlan:
-        data = json.loads(text)
+        data = read_json(text)
         tasks = tuple(tuple(FileRange(**part) for part in task) for task in data["tasks"])
         return cls(tasks, tuple(data["files"]), tuple(data["passed_over"]))
 

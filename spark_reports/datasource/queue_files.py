@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.engine.store.layout import topic_folders
 from spark_reports.datasource.plan import FileRange
 
 _UNIT = np.dtype([("offset", ">i8"), ("size", ">i4"), ("tags_code", ">i8")])
@@ -43,8 +44,9 @@ def narrowed(ranges: Sequence[FileRange], root: str, topics: Iterable[str]) -> l
     folder = Path(root) / _FOLDER
     try:
         known_end = _dispatched_end(folder)
-        places = [_places(folder / topic) for topic in topics]
-    except (OSError, ValueError):
+        folders = topic_folders(folder)
+        places = [_places(folders[topic]) for topic in topics]
+    except (OSError, ValueError, KeyError):  # a topic without a folder may have one later
         return None
     if known_end is None:
         return None

@@ -10,7 +10,6 @@ groups, some hundred of a task, and equal groups are then added up again.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -22,6 +21,7 @@ from broker_core.native import sums
 from broker_core.native.calls import call
 from broker_core.native.heads import NO_BASE
 from broker_core.native.records import FULL
+from broker_core.protocol.addresses import ip_text
 from spark_reports.datasource import kernels
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
 from spark_reports.datasource.options import Selection
@@ -172,9 +172,7 @@ class TaskSums:
 
     def _hosts(self, groups: Int64s) -> pa.Array:
         coded = self._bytes(groups, sums.HOST_TEXT).dictionary_encode()
-        addresses = [ipaddress.ip_address(one) for one in coded.dictionary.to_pylist()]
-        names = [f"[{one}]" if one.version == 6 else str(one) for one in addresses]
-        return pa.array(names, pa.string()).take(coded.indices)
+        return pa.array([ip_text(one) for one in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
 
     def _bytes(self, groups: Int64s, text: int) -> pa.Array:
         starts, lengths = groups[:, sums.TEXTS + 2 * text], groups[:, sums.TEXTS + 2 * text + 1]

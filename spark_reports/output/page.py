@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -19,12 +18,13 @@ import plotly.offline
 import pyarrow.compute as pc
 from markupsafe import Markup
 
+from resources import RESOURCE_FOLDER
 from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
 from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english
 
-TEMPLATES = Path(__file__).resolve().parent.parent.parent / "resources" / "report_templates"
+TEMPLATES = RESOURCE_FOLDER / "report_templates"
 ROWS_MAX = 500
 PRINTED_ROWS_MAX = 100
 """Rows of a table on paper; the template's style has the same number."""

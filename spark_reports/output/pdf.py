@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from broker_core.children import environment
 from broker_core.errors import ReportError, UsageError
+from broker_core.platform.owners import is_superuser
+from broker_core.platform.programs import BROWSERS
 
 PDF = "report.pdf"
 PRINT_TIMEOUT_S = 180
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge")
-_APPLICATIONS = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
-)
 
 
 def find_browser() -> Path:
     """The browser that prints; raises `UsageError` if there is none."""
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    found = found or next((name for name in _APPLICATIONS if sys.platform == "darwin" and Path(name).is_file()), None)
+    found = found or next((name for name in BROWSERS if Path(name).is_file()), None)
     if found is None:
         raise UsageError(
             "a PDF is printed by Chromium, Chrome or Edge, and none of them is on the PATH. Install one, or leave --also pdf "
@@ -59,4 +54,4 @@ def print_page(page: Path, browser: Path) -> str:
 
 def _sandbox() -> list[str]:
     """The browser refuses its sandbox to the superuser; it opens only our own page, without a network."""
-    return ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    return ["--no-sandbox"] if is_superuser() else []

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from broker_core.errors import ForeignStoreError, OrbitError, UsageError
+from broker_core.outside import read_json
 from spark_reports.datasource.log_files import first_offset, head_at, log_files
 from spark_reports.datasource.plan import Continued, FileRange, ReadPlan, grouped, ranges_from
 from spark_reports.datasource.schema import MESSAGES
@@ -152,9 +153,9 @@ def _written(
     rows = sorted(reader.load().toArrow().to_pylist(), key=lambda row: int(row["task"]))
     return [
         (
-            PreparedPart(**json.loads(row["part"])) if row["part"] else None,
-            LastRecord(**json.loads(row["last"])) if row["last"] else None,
-            [PreparedDamage(**place) for place in json.loads(row["damage"])],
+            PreparedPart(**read_json(row["part"])) if row["part"] else None,
+            LastRecord(**read_json(row["last"])) if row["last"] else None,
+            [PreparedDamage(**place) for place in read_json(row["damage"])],
             tasks[row["task"]][0].store,
         )
         for row in rows

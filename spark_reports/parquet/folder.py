@@ -18,7 +18,6 @@ lacks a column of today is prepared again when it is continued, if the logs stil
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,8 @@ from typing import Any
 
 from broker_core.errors import CorruptStoreError, ForeignStoreError, ReportError, UsageError
 from broker_core.kept_file import replace_file
+from broker_core.outside import read_json
+from broker_core.platform import locks
 
 FORMAT = 1
 MANIFEST = "orbit-parquet.json"
@@ -123,8 +124,8 @@ def open_folder(path: Path) -> PreparedFolder:
             path=str(path),
         )
     try:
-        found = _read(path, json.loads(manifest.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        found = _read(path, read_json(manifest.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise CorruptStoreError(
             f"{manifest} is damaged: {error!r}. Remove {path} and prepare the messages anew.", file=str(manifest), position=0
         ) from error
@@ -183,7 +184,7 @@ def held(path: Path) -> Iterator[None]:
         ) from error
     with lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock_file(lock.fileno())
         except OSError as error:
             raise UsageError(f"another run continues {path} at this moment. Wait for its end.", path=str(path)) from error
         (path / PARTS).mkdir(exist_ok=True)

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
+from broker_core.outside import read_json
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.plan import FileRange, ReadPlan
 from spark_reports.datasource.schema import SKIPPED_COLUMNS, SKIPPED_REASON, columns
@@ -60,7 +61,7 @@ class PartsWriter(DataSourceReader):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._plan = options["plan"]
         self._folder = options["folder"]
-        self._columns = tuple(json.loads(options["columns"]))
+        self._columns = tuple(read_json(options["columns"]))
         self._schema = schema
 
     def partitions(self) -> Sequence[InputPartition]:

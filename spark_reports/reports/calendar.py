@@ -2,12 +2,18 @@
 
 Growth is the slope of a line through the whole days of the range, without its first and last day, which are partial. A day
 between others without messages counts; an hour of the week outside of the log is unknown.
+
+Hours are compared by their messages in a real hour, because a clock change makes a local hour longer or shorter, come twice or
+not at all. Tables and totals have the messages as they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +24,7 @@ from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportChart, ReportResult, ReportSeries, ReportTable
 from spark_reports.reports.wording import duration_text, number, part
+from spark_reports.transforms.local_hours import LocalHour, hours_between
 from spark_reports.vocabulary import ValueUnit
 
 FIRST = ("hours",)
@@ -26,6 +33,7 @@ WHOLE_DAYS_MIN = 3
 HOURS_OF_WEEK = 7 * 24
 FORECAST_DAYS = 30
 DAYS_MAX = 3_660
+CHANGES_TOLD_MAX = 20
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
@@ -46,7 +54,7 @@ def result(found: QueryResults) -> ReportResult:
     days = by_day.data
     growth = _growth(days)
     keep_days = found.parameters.number("retention-hours") / 24
-    covered = _covered(hours)
+    covered = _covered(hours, found.parameters.text("zone"))
     heat = grid.set_column(0, "weekday", [[WEEKDAYS[index] for index in grid["weekday"].to_pylist()]])
     return found.result(
         headlines=(
@@ -65,6 +73,7 @@ def result(found: QueryResults) -> ReportResult:
         ),
         notes=(
             f"Weekdays and hours are those of {found.parameters.text('zone')}.",
+            *covered.changes,
             "Retention deletes the past: days that the broker has cleaned away are not in this report and not in its mean.",
         ),
     )
@@ -87,15 +96,56 @@ def _every_day(days: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, days.schema)
 
 
-def _covered(hours: pa.Table) -> frozenset[tuple[int, int]]:
-    """Weekday and hour of all hours from the first with a message to the last."""
+@dataclass(slots=True)
+class _Covered:
+    """Hours of the week, as weekday and hour, from the first with a message to the last.
+
+    Attributes:
+        times: How often the range has each that exists.
+        real_hours: Real hours in all of these.
+        changes: Sentences about local hours that do not last one real hour.
+    """
+
+    times: dict[tuple[int, int], int] = field(default_factory=dict)
+    real_hours: dict[tuple[int, int], float] = field(default_factory=dict)
+    changes: list[str] = field(default_factory=list)
+
+    def add(self, one: LocalHour, zone: str) -> None:
+        """Count a local hour."""
+        place = one.day.weekday(), one.hour
+        if one.real_hours:
+            self.times[place] = self.times.get(place, 0) + 1
+            self.real_hours[place] = self.real_hours.get(place, 0.0) + one.real_hours
+        if one.real_hours != 1 and len(self.changes) < CHANGES_TOLD_MAX:
+            at = f"{one.day.isoformat()} {one.hour:02d}:00"
+            lasts = f"lasts {one.real_hours * 60:g} minutes" if one.real_hours else "does not exist"
+            self.changes.append(f"The clock changes: the hour {at} {lasts} in {zone}.")
+
+    def evenly(self, row: Mapping[str, Any]) -> float:
+        """Messages of an hour of the week as if each of its times had lasted one real hour."""
+        place = row["weekday"], row["hour"]
+        return float(row["messages"]) * self.times.get(place, 1) / self.real_hours.get(place, 1.0)
+
+    def rate(self, row: Mapping[str, Any]) -> float:
+        """Messages of an hour of the week in a real hour."""
+        return float(row["messages"]) / self.real_hours.get((row["weekday"], row["hour"]), 1.0)
+
+
+def _covered(hours: pa.Table, zone: str) -> _Covered:
     marks = sorted((date.fromisoformat(row["day"]), row["hour"]) for row in rows_of(hours))
+    covered, rules = _Covered(), ZoneInfo(zone)
     if not marks:
-        return frozenset()
-    (first_day, first_hour), (last_day, last_hour) = marks[0], marks[-1]
-    count = min(HOURS_OF_WEEK, (last_day - first_day).days * 24 + last_hour - first_hour + 1)
-    begin = first_day.weekday() * 24 + first_hour
-    return frozenset(divmod((begin + place) % HOURS_OF_WEEK, 24) for place in range(count))
+        return covered
+    first, last = marks[0], marks[-1]
+    # A clock of the broker that was wrong once does not make centuries of hours: the begin and the end cover every hour then.
+    ends = [(first, last)]
+    if (last[0] - first[0]).days > DAYS_MAX:
+        week = timedelta(days=7)
+        ends = [(first, (first[0] + week, first[1])), ((last[0] - week, last[1]), last)]
+    for begin, end in ends:
+        for one in hours_between(begin, end, rules):
+            covered.add(one, zone)
+    return covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +171,19 @@ def _growth(days: pa.Table) -> _Growth:
     return _Growth(mean, slope, len(stored), bool(whole))
 
 
-def _findings(
-    found: QueryResults, grid: pa.Table, covered: frozenset[tuple[int, int]], days: pa.Table, growth: _Growth
-) -> list[str]:
+def _findings(found: QueryResults, grid: pa.Table, covered: _Covered, days: pa.Table, growth: _Growth) -> list[str]:
     if not found.messages:
         return []
     rows = rows_of(grid)
-    top, low = max(rows, key=lambda row: row["messages"]), min(rows, key=lambda row: row["messages"])
-    silent = len(covered) - len(rows)
+    top, low = max(rows, key=covered.rate), min(rows, key=covered.rate)
+    silent = len(covered.times) - len(rows)
     retention_hours = found.parameters.number("retention-hours")
     sentences = [
         (
             f"{part(top['messages'], found.messages)} messages are stored on {WEEKDAYS[top['weekday']]} "
             f"from {top['hour']:02d}:00 to {top['hour'] + 1:02d}:00, the busiest hour of the week."
         ),
-        f"{silent} of {len(covered)} hours of the week have no message."
+        f"{silent} of {len(covered.times)} hours of the week have no message."
         if silent
         else f"The quietest hour is {WEEKDAYS[low['weekday']]} {low['hour']:02d}:00 with {number(low['messages'], 'message')}.",
         (
@@ -155,16 +203,16 @@ def _findings(
     return sentences
 
 
-def _heat(grid: pa.Table, covered: frozenset[tuple[int, int]]) -> ReportChart:
-    cells = dict.fromkeys(covered, 0.0) | {(row["weekday"], row["hour"]): float(row["messages"]) for row in rows_of(grid)}
+def _heat(grid: pa.Table, covered: _Covered) -> ReportChart:
+    cells = dict.fromkeys(covered.times, 0.0) | {(row["weekday"], row["hour"]): covered.evenly(row) for row in rows_of(grid)}
     series = tuple(
         ReportSeries(name, list(range(24)), [cells.get((index, hour), np.nan) for hour in range(24)])
         for index, name in enumerate(WEEKDAYS)
     )
     note = (
         ""
-        if len(covered) == HOURS_OF_WEEK
-        else f"The range has {len(covered)} of the 168 hours of a week; the others are empty."
+        if len(covered.times) == HOURS_OF_WEEK
+        else f"The range has {len(covered.times)} of the 168 hours of a week; the others are empty."
     )
     return ReportChart("week", "Messages by weekday and hour", "heat", ValueUnit.COUNT, series, note)
 

@@ -12,7 +12,7 @@ from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import clock, part
-from spark_reports.transforms.origin import first_and_last, meant_topic, pop_names, pop_retry_topic
+from spark_reports.transforms.origin import dead_group, first_and_last, meant_topic, one_of, pop_names, pop_retry_topic
 from spark_reports.vocabulary import ValueUnit
 
 DEAD_COLUMNS = (
@@ -108,11 +108,10 @@ def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
     age = F.lit(len(_AGE_LIMITS_MS))
     for index in range(len(_AGE_LIMITS_MS) - 1, -1, -1):
         age = F.when(age_ms < _AGE_LIMITS_MS[index], index).otherwise(age)
-    dead = messages.where("kind = 'dead_letter'").withColumn("pop", pop_retry_topic())
-    dead = dead.join(F.broadcast(pop_names(messages)), "pop", "left").withColumn(
-        "group", F.regexp_replace("topic", "^%DLQ%", "")
-    )
-    return dead.withColumn("topic", F.coalesce("pop_topic", meant_topic())).withColumn("age", age)
+    dead = messages.where("kind = 'dead_letter'").withColumns({"pop": pop_retry_topic(), "dead_group": dead_group()})
+    names = pop_names(messages.where("kind = 'dead_letter'"))
+    dead = dead.join(F.broadcast(names), ["pop", "dead_group"], "left").withColumn("group", F.col("dead_group"))
+    return dead.withColumn("topic", F.coalesce(one_of("pop_topics"), meant_topic())).withColumn("age", age)
 
 
 def dead_by(dead: DataFrame, *keys: str) -> DataFrame:

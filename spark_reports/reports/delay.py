@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from broker_core.outside import whole_of
 from spark_reports.parameters import durations_ms
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars_of, ordered, read, rows_of, table, total
@@ -94,9 +95,11 @@ def _findings(sums: Mapping[str, int], levels: Sequence[Mapping[str, Any]], late
 def _named(levels: pa.Table, durations: list[str], *more: str) -> pa.Table:
     """Rows in order of level, each with its duration: ``3 (10s)``."""
     texts = levels["level"].to_pylist()
+    numbers = [whole_of(text) for text in texts]
     names = [
-        f"{text} ({durations[int(text) - 1]})" if text.isdigit() and int(text) <= len(durations) else text for text in texts
+        f"{text} ({durations[number - 1]})" if number and number <= len(durations) else text
+        for text, number in zip(texts, numbers, strict=True)
     ]
-    order = pa.array([int(text) if text.isdigit() else 10_000 for text in texts], pa.int64())
+    order = pa.array([10_000 if number is None else number for number in numbers], pa.int64())
     named = levels.set_column(0, "level", pa.array(names, pa.string())).append_column("order", order)
     return ordered(named, "order", *more).drop_columns("order")

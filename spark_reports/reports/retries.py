@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
 from spark_reports.reports.wording import number, part, verb
-from spark_reports.transforms.origin import first_and_last, host_of, meant_topic, pop_names, pop_retry_topic
+from spark_reports.transforms.origin import dead_group, first_and_last, host_of, meant_topic, one_of, pop_names, pop_retry_topic
 from spark_reports.vocabulary import ValueUnit
 
 RETRY_COLUMNS = (
@@ -29,18 +30,22 @@ RETRY_COLUMNS = (
 )  # fmt: skip
 DEAD, WAITING, NOT_SEEN_AGAIN = "dead", "waiting", "not seen again"
 
+SHARED_TOLD = 3
+"""Shared retry topics with a sentence of their own."""
 FIRST = ("topics",)
+_SHARED_NOTE = "A slash between groups or topics means one of them: their retry topics have one name."
 _SUMS = ("messages", "last_seen", "waiting", "dead", "attempts")
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
     source = read(reading, *RETRY_COLUMNS, topics_of="meant")
-    lives = chains(source.messages).persist()
+    lives = chains(source.messages, reading.known_names).persist()
     return {
         ACCOUNTING: source.accounting,
         "attempts": chains_by(lives, "group", "attempt"),
         "topics": chains_by(lives, "group", "topic", "tag"),
         "hosts": chains_by(lives, "group", "host"),
+        "shared": chains_by(lives.where("shared is not null"), "shared", "pairs"),
     }
 
 
@@ -62,7 +67,7 @@ def result(found: QueryResults) -> ReportResult:
             KeyFigure(sums["waiting"], ValueUnit.COUNT, "wait for the next attempt"),
             KeyFigure(sums["dead"], ValueUnit.COUNT, "became dead letters"),
         ),
-        findings=_findings(sums, found["attempts"], topics),
+        findings=[*_findings(sums, found["attempts"], topics), *_shared(found["shared"])],
         charts=(
             bars(
                 "last",
@@ -86,8 +91,21 @@ def result(found: QueryResults) -> ReportResult:
             "A message that is not seen again was handled, or nobody took it any more: the log does not tell the two apart.",
             "A dead letter that is sent again starts a new chain.",
             "Chains that began before the range miss their first attempts.",
+            *([_SHARED_NOTE] if found["shared"].num_rows else []),
         ),
     )
+
+
+def _shared(shared: pa.Table) -> list[str]:
+    """Sentences about chains whose group is not certain."""
+    rows = rows_of(ordered(shared, "-messages", "shared"))
+    return [
+        (
+            f"{number(row['messages'], 'message')} {'is' if row['messages'] == 1 else 'are'} in retry topic {row['shared']}, "
+            f"which fits several pairs of group and topic: {row['pairs']}."
+        )
+        for row in rows[:SHARED_TOLD]
+    ]
 
 
 def _funnel(attempts: pa.Table) -> pa.Table:
@@ -125,36 +143,63 @@ def _findings(sums: dict[str, int], attempts: pa.Table, topics: pa.Table) -> lis
     return sentences
 
 
-def chains(messages: DataFrame) -> DataFrame:
+def chains(messages: DataFrame, known: KnownNames = NOTHING_KNOWN) -> DataFrame:
     """One row for each message that a group failed on.
+
+    Where several pairs of group and topic share a retry topic, a dead letter of the message tells the group; without one the
+    chain has all that it may be.
 
     Returns:
         group, topic (its origin), tag, host (of its producer), attempt (last one delivered; 0: dead at once), state,
-        first_time, last_time.
+        first_time, last_time, shared (its retry topic, if that is ambiguous), pairs (its possible groups and topics).
     """
     target = F.when(F.col("kind") == "delay", F.col("real_topic")).otherwise(F.col("topic"))
-    records = messages.withColumns({"target": target, "pop": pop_retry_topic()})
+    records = messages.withColumns({"target": target, "pop": pop_retry_topic(), "dead_group": dead_group()})
     records = records.where(F.col("target").startswith(RETRY_PREFIX) | F.col("target").startswith(DLQ_PREFIX))
-    records = records.join(F.broadcast(pop_names(messages)), "pop", "left")
-    group = F.regexp_replace("target", f"^({RETRY_PREFIX}|{DLQ_PREFIX})", "")
-    group = F.when(F.col("target").startswith(RETRY_PREFIX), F.coalesce("pop_group", group)).otherwise(group)
+    records = _with_owners(records, pop_names(messages, known))
     itself = F.col("physical_offset").cast("string")
     chain = F.when(F.col("pop").isNull(), F.col("origin_id"))
-    records = records.withColumns({"group": group, "chain": F.coalesce(chain, "unique_key", "origin_id", itself)})
+    records = _told_by_dead_letters(records.withColumn("chain", F.coalesce(chain, "unique_key", "origin_id", itself)))
     attempt = F.when(F.col("kind") == "retry", F.col("reconsume_times"))
     waiting = F.when(F.col("kind") == "delay", F.col("reconsume_times"))
     dead = F.max(F.when(F.col("kind") == "dead_letter", 1)).isNotNull()
-    lives = records.groupBy("store", "group", "chain").agg(
-        F.min(F.coalesce("pop_topic", meant_topic())).alias("topic"),
+    is_shared = F.size("groups") > 1
+    lives = records.groupBy("store", one_of("groups").alias("group"), "chain").agg(
+        F.min(F.coalesce(one_of("pop_topics"), meant_topic())).alias("topic"),
         F.min("tag").alias("tag"),
         F.min(host_of("born_host")).alias("host"),
         F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),
         F.coalesce(F.max(waiting), F.lit(0)).alias("awaited"),
         dead.alias("is_dead"),
+        F.min(F.when(is_shared, F.col("pop"))).alias("shared"),
+        F.min(F.when(is_shared, F.col("pop_pairs"))).alias("pairs"),
         *first_and_last(),
     )
     state = F.when(F.col("is_dead"), DEAD).when(F.col("awaited") > F.col("attempt"), WAITING).otherwise(NOT_SEEN_AGAIN)
-    return lives.select("group", "topic", "tag", "host", "attempt", state.alias("state"), "first_time", "last_time")
+    return lives.select(
+        "group", "topic", "tag", "host", "attempt", state.alias("state"), "first_time", "last_time", "shared", "pairs"
+    )
+
+
+def _with_owners(records: DataFrame, names: DataFrame) -> DataFrame:
+    """Records with their possible groups; of those of pops with their topics, in the same order."""
+    same = F.col("pop").eqNullSafe(F.col("of_pop")) & F.col("dead_group").eqNullSafe(F.col("of_dead"))
+    renamed = names.withColumnsRenamed({"pop": "of_pop", "dead_group": "of_dead"})
+    own = F.array(F.coalesce("dead_group", F.regexp_replace("target", f"^({RETRY_PREFIX}|{DLQ_PREFIX})", "")))
+    joined = records.join(F.broadcast(renamed), same, "left").drop("of_pop", "of_dead")
+    return joined.withColumn("groups", F.when(F.col("dead_group").isNull(), F.coalesce("pop_groups", own)).otherwise(own))
+
+
+def _told_by_dead_letters(records: DataFrame) -> DataFrame:
+    """Records whose group is that of the one dead letter of the message, where it is one of the possible groups."""
+    of_message = Window.partitionBy("store", "chain")
+    dead = F.collect_set(F.when(F.size("groups") == 1, F.col("dead_group"))).over(of_message)
+    found = F.array_intersect("groups", "dead")
+    place = F.array_position("groups", found[0]).cast("int")
+    is_told = (F.size("groups") > 1) & (F.size(found) == 1)
+    topics = F.when(is_told, F.array(F.get("pop_topics", place - 1))).otherwise(F.col("pop_topics"))
+    told = records.withColumn("dead", dead).withColumn("pop_topics", topics)
+    return told.withColumn("groups", F.when(is_told, found).otherwise(F.col("groups")))
 
 
 def chains_by(lives: DataFrame, *keys: str) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from broker_core.errors import ForeignStoreError, StoreError
+from broker_core.outside import read_json
 from monitoring.history.database import BUSY_SECONDS, FILE_NAME, FORMAT, PRESENT, layouts_of, meta
 from monitoring.history.rows import FOREVER, Points, RowReader, Runs, plan_tiers
 from monitoring.history.subscriptions import SINCE
@@ -114,7 +114,7 @@ def subscription_changes(connection: sqlite3.Connection) -> list[tuple[int, str,
         return []
     since_ms = meta(connection, SINCE, 0)
     rows = connection.execute("SELECT at_ms, grp, data FROM subscriptions ORDER BY id")
-    found = [(max(at_ms, since_ms), group, json.loads(data) if data else {}) for at_ms, group, data in rows]
+    found = [(max(at_ms, since_ms), group, read_json(data) if data else {}) for at_ms, group, data in rows]
     return [(since_ms, "", {}), *found] if found and found[0][1] else found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from broker_core.outside import read_json
 from monitoring.history.tiers import GAP_MS
 from monitoring.series import Floats, Ints
 from spark_reports.samples.database import SampleSeries, SeriesReader, figures_of, reading, runs, subscription_changes
@@ -235,8 +236,8 @@ def actions(wanted: SampleSelection) -> Columns:
 
 def _action(line: bytes) -> tuple[int, str, str, str] | None:
     try:
-        data = json.loads(line)
+        data = read_json(line)
         details = json.dumps(data["details"], ensure_ascii=False)
         return int(data["atMs"]), str(data["action"]), str(data["subject"]), details
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, OverflowError, TypeError, KeyError):
         return None

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from broker_core.protocol.names import RETRY_PREFIX
+from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+from broker_core.protocol.retry_names import ALTERNATIVES, NOTHING_KNOWN, KnownNames, owners_of, owners_text, topic_popped_by
 
 ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key", "roll_times")
 """Columns that `first_stored` needs."""
+_NAMES = ArrayType(StringType())
+_OWNERS = StructType(
+    [StructField("pop_groups", _NAMES), StructField("pop_topics", _NAMES), StructField("pop_pairs", StringType())]
+)
 
 
 def first_stored(messages: DataFrame) -> DataFrame:
@@ -31,27 +37,58 @@ def meant_topic() -> Column:
     return F.coalesce(F.col("retry_topic"), F.col("real_topic"))
 
 
-def pop_names(messages: DataFrame) -> DataFrame:
-    """Groups and topics of the retry topics of POP consumers, ``%RETRY%group_topic`` or ``%RETRY%group+topic``.
+def pop_names(messages: DataFrame, known: KnownNames = NOTHING_KNOWN) -> DataFrame:
+    """Groups and topics of the retry topics of POP consumers, by `broker_core.protocol.retry_names`.
 
-    Their records have neither a retry topic nor an origin id, and their dead letters name them as their origin. An underscore
-    may be part of both names: the longest known topic that fits is used. Needs topic, real_topic, retry_topic, origin_id.
+    Their records have neither a retry topic nor an origin id, and their dead letters name them as their origin. Needs topic,
+    real_topic, retry_topic, origin_id.
+
+    Args:
+        messages: Their topics and the groups of their dead letters are known besides.
+        known: Groups and topics of the source.
 
     Returns:
-        pop (the retry topic), pop_group, pop_topic (null if no topic fits).
+        pop (the retry topic), dead_group (of a dead letter; null for a retry), pop_groups and pop_topics (as many), pop_pairs
+        (in words).
     """
-    names = messages.select(pop_retry_topic().alias("pop")).where("pop is not null").distinct()
-    topics = messages.select(F.col("real_topic").alias("seen")).where(~F.col("real_topic").startswith("%")).distinct()
-    fits = F.col("pop").endswith(F.concat(F.lit("_"), "seen"))
-    found = names.join(F.broadcast(topics), fits, "left").groupBy("pop").agg(F.max_by("seen", F.length("seen")).alias("seen"))
-    rest = F.regexp_replace("pop", f"^{RETRY_PREFIX}", "")
-    apart = F.split(rest, r"\+")
-    before = F.substring(rest, F.lit(1), F.length(rest) - F.length("seen") - 1)
-    return found.select(
-        "pop",
-        F.when(F.size(apart) == 2, F.get(apart, 0)).otherwise(F.coalesce(before, rest)).alias("pop_group"),
-        F.coalesce(F.get(apart, 1), "seen").alias("pop_topic"),
+    columns = messages.select("topic", "real_topic", pop_retry_topic().alias("pop"), dead_group().alias("dead_group"))
+    names = columns.where("pop is not null").select("pop", "dead_group").distinct()
+    seen = columns.agg(
+        F.collect_set(F.when(~F.col("real_topic").startswith("%"), F.col("real_topic"))).alias("topics"),
+        F.collect_set("dead_group").alias("groups"),
     )
+    owners = F.udf(_OwnersOf(known), _OWNERS, useArrow=False)("pop", "dead_group", "groups", "topics")
+    return (
+        names.crossJoin(F.broadcast(seen))
+        .select("pop", "dead_group", owners.alias("owners"))
+        .select("pop", "dead_group", "owners.*")
+    )
+
+
+class _OwnersOf:
+    """The owners of a retry topic, in a process of Spark."""
+
+    def __init__(self, known: KnownNames) -> None:
+        self._known = known
+
+    def __call__(
+        self, name: str, dead_group: str | None, groups: list[str], topics: list[str]
+    ) -> tuple[list[str], list[str | None], str]:
+        popped_from = topic_popped_by(dead_group, name) if dead_group else ""
+        if popped_from:
+            return [str(dead_group)], [popped_from], ""
+        owners = owners_of(name, KnownNames({*self._known.groups, *groups}, {*self._known.topics, *topics}), popped=True)
+        return [one.group for one in owners], [one.topic or None for one in owners], owners_text(owners)
+
+
+def dead_group() -> Column:
+    """The group of a dead letter; else null."""
+    return F.when(F.col("topic").startswith(DLQ_PREFIX), F.substring("topic", len(DLQ_PREFIX) + 1, 1 << 16))
+
+
+def one_of(names: str) -> Column:
+    """The names of a column of several in one cell, of which one is meant: ``g / g_a``; null for none."""
+    return F.when(F.size(F.array_compact(names)) > 0, F.array_join(F.array_distinct(names), ALTERNATIVES))
 
 
 def pop_retry_topic() -> Column:
@@ -66,8 +103,8 @@ def of_topics(messages: DataFrame, topics: tuple[str, ...], topic: str = "topic"
 
 
 def host_of(column: str) -> Column:
-    """Address without the port."""
-    return F.regexp_replace(F.col(column), r":\d+$", "")
+    """Address without the port, and without the brackets of an IPv6 address."""
+    return F.regexp_replace(F.col(column), r"^\[|\]?:\d+$", "")
 
 
 def milliseconds_between(later: str, earlier: str) -> Column:

@@ -5,7 +5,7 @@ import random
 import signal
 import threading
 import zlib
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.protocol.message.record import check_record, decode_record
 from tests.crash.writer import QUEUES, TOPIC, crash_config, tell_until_killed
-from tests.support.fork_server import fork_server
+from tests.support.fork_server import fork_server, plain_processes
 from tests.support.store_check import check_closed_store
 
 KILLS_A_STORE = 10
@@ -24,9 +24,10 @@ SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]  # ten kills and recoveries each, on whatever machine
 
 
-@pytest.fixture(scope="module")
-def processes():
-    with fork_server("tests.crash.writer", "broker_core.engine.store.log_window") as made:
+@pytest.fixture(scope="module", params=["own ways", "plain ways"])
+def processes(request):
+    by_fork = fork_server("tests.crash.writer", "broker_core.engine.store.log_window")
+    with by_fork if request.param == "own ways" else plain_processes() as made:
         yield made
 
 
@@ -46,7 +47,9 @@ def test_nothing_acknowledged_is_lost_and_nothing_torn_is_served(processes, tmp_
     assert len(acknowledged) > 50 * KILLS_A_STORE
 
 
-def run_and_kill(processes: ForkServerContext, root: Path, *, seed: int, lines_before: int) -> dict[int, tuple[int, ...]]:
+def run_and_kill(
+    processes: ForkServerContext | SpawnContext, root: Path, *, seed: int, lines_before: int
+) -> dict[int, tuple[int, ...]]:
     """Let a writer acknowledge some messages, then kill it wherever it is by then."""
     output, told = processes.Pipe(duplex=False)
     process = processes.Process(target=tell_until_killed, args=(root, seed, told), daemon=True)

@@ -23,7 +23,7 @@ SMALL = ("--set", "mappedFileSizeCommitLog=1048576", "--set", "maxHashSlotNum=10
 KILLS = 4
 IN_FLIGHT = 32
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.usefixtures("both_platforms"), pytest.mark.crash, pytest.mark.timeout(300)]
 
 
 class Producer(threading.Thread):

@@ -25,6 +25,7 @@ TOPICS = ("Orders", "t" * 100)
 PROPERTIES = (b"", b"TAGS\x01TagA", b"K\x01" + b"v" * 900 + b"\x02TAGS\x01b", b"K\x01" + b"w" * 9_000)
 
 
+@pytest.mark.usefixtures("both_platforms")
 @pytest.mark.parametrize("run", range(20))
 def test_any_image_opens_with_all_that_was_acknowledged(tmp_path, run):
     cut = PowerCutRun(tmp_path, seed=SEED + run)

@@ -22,7 +22,7 @@ from tests.support.broker_process import running_broker
 TOPIC = "killed-timers"
 SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
 
-pytestmark = [pytest.mark.crash, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.usefixtures("both_platforms"), pytest.mark.crash, pytest.mark.timeout(240)]
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(100, marks=[pytest.mark.slow, pytest.mark.timeout(3_600)])])

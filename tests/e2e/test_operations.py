@@ -66,6 +66,6 @@ def test_the_broker_is_watched_and_changed(app: App):
     assert sum(text.startswith("console.update_broker_config") for text in actions) == 2
 
     connections = opened(app, "settings").section("connections")
-    app.until(lambda: len(connections.doctor.hops) == 3 and connections.doctor.hops[2].is_tried, "the hops are not tried")
-    assert [hop.fault for hop in connections.doctor.hops] == ["", "", ""]
+    app.until(lambda: len(connections.doctor.hops) == 4 and connections.doctor.hops[3].is_tried, "the hops are not tried")
+    assert [hop.fault for hop in connections.doctor.hops] == ["", "", "", ""]
     assert app.console.errors.count == 0

@@ -311,7 +311,12 @@ def test_the_desktop_is_told_of_durations_in_the_same_words(qtbot, tmp_path, the
     told = []
     monkeypatch.setattr(QApplication, "applicationState", lambda: Qt.ApplicationState.ApplicationInactive)
     notices = Notices(
-        theme, frame.window, frame.window.tool_bar, frame.settings, tell_system=lambda _title, text: told.append(text)
+        theme,
+        frame.window,
+        frame.window.tool_bar,
+        frame.settings,
+        room=frame.window.toast_room,
+        tell_system=lambda _title, text: told.append(text),
     )
     behind = replace(RULE, series="group:*.behind_ms", threshold=600_000)
     notices.show(partial(change_words, AlertChange(behind, "billing", 635_412.0, True, 0)), state=State.CRITICAL)

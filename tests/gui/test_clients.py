@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from broker_core.api import WorkerError
-from broker_core.worker.questions.administration import CloseConnection
+from broker_core.worker.questions.administration import CloseConnection, ListConnections
+from broker_core.worker.questions.in_flight import ListInFlight
+from broker_core.worker.refusals import cluster_refusal
 from gui.views.clients.view import NOTES, ClientsView
 from monitoring.admin.connections import Role
 from monitoring.sources.base import SourceStatus
@@ -36,16 +39,17 @@ def test_every_connection_is_listed_with_its_groups(make_view, source):
     hold_to_rules(view.mix)
 
     assert ("c2@10.23.4.12", "payment-settle") in listed(view)
-    assert view.header.facts == "6 connected to the broker, 1 to the name server, 2 languages, 3 versions, read 02:15:02"
+    sides = "6 connected to the broker, 1 to the name server, 2 languages, 3 versions, 1 by the broker itself"
+    assert view.header.facts == f"{sides}, read 02:15:02"
     assert [one.client for one in view.mix.rows] == ["Java 4.9.8", "Go 5.1.2", "Java 4.7.1"]
 
 
 def test_rates_come_with_the_second_reading(make_view, source, monkeypatch):
     view = make_view(source)
-    assert view.facts.pairs()[2] == ("Requests", "10,000")
+    assert dict(view.facts.pairs())["Requests"] == "10,000"
     monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: fake_connections(TAKEN_MS + 1_000))
     view.refresh()
-    assert view.facts.pairs()[2] == ("Requests", "100/s · 10,100")
+    assert dict(view.facts.pairs())["Requests"] == "100/s · 10,100"
 
 
 def test_filters_leave_what_is_asked_for(make_view, source):
@@ -68,6 +72,44 @@ def test_a_connection_is_closed_after_a_question(make_view, source, window):
     dialog.go.click()
     assert CloseConnection("broker", "10.23.4.12:51322") in source.asked
     assert window.notices[-1][0] == "The connection of c2@10.23.4.12 was closed"
+
+
+def grpc_connections():
+    page = fake_connections()
+    count = len(page.side)
+    streams, leases = [-1] * count, [-1] * count
+    streams[2], leases[2] = 3, 7
+    protocol = ["remoting"] * count
+    protocol[2] = "gRPC"
+    return replace(page, protocol=protocol, streams=streams, leases=leases)
+
+
+def test_a_client_of_grpc_shows_protocol_type_streams_and_leases(make_view, source):
+    source.answers[ListConnections] = lambda _one: grpc_connections()
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.11:51222", "consumer", "payment-settle"))
+    shown = {column.key: column.text(view.grid.selected_row) for column in view.clients.columns}
+    assert [shown[key] for key in ("protocol", "kind", "version", "streams", "leases")] == [
+        "gRPC", "push", "Java 4.9.8", "3", "7",
+    ]  # fmt: skip
+    facts = dict(view.facts.pairs())
+    assert (facts["Client"], facts["Open streams"], facts["Leases"]) == ("Java 4.9.8, gRPC, push consumer", "3", "7")
+    assert facts["In flight in its group"] == "17, next due now"
+
+
+def test_a_client_of_remoting_has_no_streams(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.13:51422", "consumer", "notify-sms"))
+    facts = dict(view.facts.pairs())
+    assert (facts["Client"], facts["In flight in its group"]) == ("Go 5.1.2, remoting, push consumer", "none")
+    assert "Open streams" not in facts
+
+
+def test_what_is_in_flight_is_unknown_where_it_is_refused(make_view, source):
+    source.answers[ListInFlight] = cluster_refusal
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    assert dict(view.facts.pairs())["In flight in its group"] == "—"
 
 
 def test_what_was_not_read_says_why(make_view, source):

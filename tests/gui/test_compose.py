@@ -39,7 +39,7 @@ from gui.views.messages.draft_menus import (
 from monitoring.compose.delivery import When, queue_of_key
 from monitoring.compose.template import Moment, TemplateError
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_source import FakeSource, fake_detail, fake_state
+from tests.support.fake_source import READY, FakeSource, fake_detail, fake_state
 
 TIMEOUT_MS = 60_000
 NOW_MS = 1_800_000_000_000
@@ -366,6 +366,33 @@ def test_the_message_is_copied_as_a_program(compose):
         text = QGuiApplication.clipboard().text()
         assert sign in text
         assert "hello 1" in text
+
+
+def test_the_message_is_copied_as_a_program_of_an_sdk_of_grpc(compose, source):
+    source.ready = replace(READY, grpc="127.0.0.1:8081")
+    dialog = compose()
+    dialog.form.body.setPlainText("hello ${n}")
+    dialog.copy_as.menu().aboutToShow.emit()
+    actions = {action.text(): action for action in dialog.copy_as.menu().actions()}
+    for language in ("Java", "Go", "Python", "Node", "Rust", "C#"):
+        assert actions[f"{language}, gRPC"].isEnabled()
+        actions[f"{language}, gRPC"].trigger()
+        text = QGuiApplication.clipboard().text()
+        assert "127.0.0.1:8081" in text
+        assert "hello 1" in text
+
+
+def test_without_a_known_port_of_grpc_its_programs_are_not_offered(compose):
+    dialog = compose()
+    dialog.form.body.setPlainText("hello")
+    dialog.copy_code("Java")
+    before = QGuiApplication.clipboard().text()
+    dialog.copy_as.menu().aboutToShow.emit()
+    (java,) = [action for action in dialog.copy_as.menu().actions() if action.text() == "Java, gRPC"]
+    assert not java.isEnabled()
+    assert java.toolTip() == "No port of gRPC is known here."
+    dialog.copy_sdk_code("Java")
+    assert QGuiApplication.clipboard().text() == before
 
 
 def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp_path, source):

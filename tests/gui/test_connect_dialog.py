@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QSize
@@ -19,7 +20,7 @@ from gui.views.settings.connection_doctor import ConnectionDoctor
 from gui.widgets import fitted_dialog
 from gui.widgets.fitted_dialog import FieldsRoom
 from tests.support.fake_child import FakeChild
-from tests.support.fake_source import FakeSource
+from tests.support.fake_source import READY, FakeSource
 from tests.support.key_stores import LockedKeyStore, MemoryKeyStore
 
 WAIT_MS = 60_000
@@ -265,3 +266,20 @@ def test_the_doctor_of_the_settings_tries_an_attached_cluster_with_its_details(q
     hop(children[1], "Port", fault="closed")
     children[1].end(1)
     assert ([one.fault for one in doctor.hops], ended) == (["closed"], [True])
+
+
+@pytest.mark.parametrize("fault", ["", "refused"])
+def test_the_doctor_of_the_window_tries_the_port_of_grpc(qapp, qtbot, fault):
+    source = FakeSource()
+    source.ready = replace(READY, grpc="127.0.0.1:8081")
+    parent, reached = QWidget(), []
+    qtbot.addWidget(parent)
+
+    def reach(address, done, failed, _parent):
+        reached.append(address)
+        failed(fault) if fault and address.endswith(":8081") else done()
+
+    doctor = ConnectionDoctor(source, parent, reach=reach)
+    doctor.run()
+    assert reached == ["127.0.0.1:9876", "127.0.0.1:10911", "127.0.0.1:8081"]
+    assert [(hop.name, hop.is_tried, hop.fault) for hop in doctor.hops[-1:]] == [("gRPC port", True, fault)]

@@ -14,6 +14,8 @@ from PySide6.QtWidgets import QApplication
 from broker_core.api import RunningInfo, WorkerError, read_running_info
 from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import ListMembers, Members
+from broker_core.worker.questions.in_flight import ListInFlight
+from broker_core.worker.refusals import cluster_refusal
 from gui.models.consumers import (
     GroupHealth,
     GroupRow,
@@ -21,7 +23,6 @@ from gui.models.consumers import (
     by_urgency,
     group_health,
     group_rows,
-    in_rate,
     member_rows,
     position_rows,
     subscription_rows,
@@ -31,17 +32,20 @@ from gui.operations.group_facts import GroupVersions
 from gui.theme.tokens import State
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
-    forecast_text,
     group_dot,
     health_chip,
+    needless_columns,
     standing_state,
     standing_text,
 )
+from gui.views.consumers.in_flight_panel import READ_AGAIN_MS
 from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
+from gui.words.outlooks import outlook_text
 from gui.words.text import UNKNOWN
+from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD, ClusterState
@@ -136,8 +140,8 @@ def test_positions_of_a_group_add_up_to_its_lag():
 
 
 def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
-    assert in_rate(STATE, "payment-settle") == pytest.approx(311, rel=0.01)
-    assert math.isnan(in_rate(STATE, "nobody"))
+    rates = {row.name: row.in_rate for row in group_rows(STATE)}
+    assert rates["payment-settle"] == pytest.approx(311, rel=0.01)
     assert topics_of(STATE, "payment-settle") == ["payments"]
 
 
@@ -147,7 +151,7 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
         (2, 10_000, -50, GroupHealth.DRAINING),
         (2, 10_000, 50, GroupHealth.GROWING),
         (2, 500, 0, GroupHealth.STEADY),
-        (2, 500, NAN, GroupHealth.STEADY),
+        (2, 500, NAN, GroupHealth.TURNED),
         (2, 0, 0, GroupHealth.CAUGHT_UP),
         (2, NAN, NAN, GroupHealth.UNKNOWN),
         (-1, 10_000, 50, GroupHealth.OFFLINE),
@@ -208,7 +212,7 @@ def test_a_group_is_not_well_that_its_alert_fires_at(lag, slope, word, state):
     ],
 )
 def test_a_forecast_is_told_in_words(lag, slope, words):
-    assert forecast_text(Forecast(lag, slope, slope, slope)) == words
+    assert outlook_text(GroupOutlook(Forecast(lag, slope, slope, slope))) == words
 
 
 def test_members_own_the_queues_that_name_them():
@@ -216,6 +220,73 @@ def test_members_own_the_queues_that_name_them():
 
     assert [row.client_id for row in rows] == ["c1@10.23.4.11", "c2@10.23.4.12"]
     assert sum(row.queues for row in rows) == len(PAYMENT_SHARES)
+
+
+def test_members_over_grpc_own_no_queues_and_name_their_protocol():
+    members = replace(fake_members("payment-settle"), protocol=["remoting", "gRPC"])
+    rows = member_rows(members, position_rows(STATE, "payment-settle"), STATE.taken_ms)
+    assert [row.protocol for row in rows] == ["remoting", "gRPC"]
+    assert (rows[0].queues, rows[1].queues) == (4, -1)
+
+
+def test_members_over_grpc_are_counted_in_the_list_of_groups(make_view):
+    source = FakeSource()
+    source.answers[ListMembers] = lambda one: replace(fake_members(one.group), protocol=["gRPC"] * 2)
+    view = make_view(source)
+    column = next(column for column in view.groups.columns if column.key == "members")
+    row = next(row for row in view.groups.rows if row.name == "payment-settle")
+    view.versions.of(row)
+    view.versions.tend()
+    assert column.text(row) == "2 · 4.9.8"
+    assert column.tip(row) == "4.9.8\n2 over gRPC"
+
+
+# ---- messages in flight ----
+
+
+def in_flight_panel(view):
+    view.tabs.setCurrentIndex(TABS.index("in flight"))
+    return view.in_flight.make()
+
+
+def test_messages_in_flight_are_listed_with_their_next_due_time(make_view):
+    view = make_view(FakeSource())
+    view.group_grid.select_key("payment-settle")
+    panel = in_flight_panel(view)
+    hold_to_rules(panel.model)
+    texts = [[column.text(row) for column in panel.model.columns] for row in panel.model.rows]
+    assert texts == [
+        ["payments", "0", "4", "due", "60 s", "any order"],
+        ["payments", "1", "12", "in 9.0 s", "51 s", "any order"],
+        ["payments", "2", "1", "in 41 s", "19 s", "in order"],
+    ]
+    assert panel.panel.subtitle == "17 received by POP and not acknowledged yet"
+
+
+def test_messages_in_flight_are_read_again_each_second(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    in_flight_panel(view)
+    before = len(source.asked_for(ListInFlight))
+    for later_ms in (100, 900, READ_AGAIN_MS, READ_AGAIN_MS + 100):
+        view.state_changed(replace(STATE, taken_ms=STATE.taken_ms + later_ms))
+    assert len(source.asked_for(ListInFlight)) == before + 1
+
+
+def test_a_group_without_messages_in_flight_says_so(make_view):
+    view = make_view(FakeSource())
+    view.group_grid.select_key("notify-sms")
+    panel = in_flight_panel(view)
+    assert panel.model.rows == []
+    assert panel.grid.placeholder.text == "No message of this group is in flight."
+
+
+def test_messages_in_flight_of_a_cluster_say_why_they_are_not_known(make_view):
+    source = FakeSource()
+    source.answers[ListInFlight] = cluster_refusal
+    panel = in_flight_panel(make_view(source))
+    assert panel.grid.placeholder.text == "The messages in flight were not read."
+    assert panel.panel.subtitle == "received by POP and not acknowledged yet"
 
 
 def two_members(first: dict[str, str], second: dict[str, str]) -> Members:
@@ -274,15 +345,31 @@ def test_unknown_lag_is_a_dash_and_the_group_offline(make_view):
 
     assert view.groups.row_at(view.groups.position_of("bi-export")).offline
     assert [view.lag.facts[key].value.text() for key in ("lag", "behind", "members")] == [UNKNOWN, UNKNOWN, "offline"]
-    assert cells(view.groups)[view.groups.position_of("bi-export")][1:] == [UNKNOWN, UNKNOWN, "offline", "unknown", UNKNOWN]
+    shown = cells(view.groups)[view.groups.position_of("bi-export")][1:]
+    assert shown == [UNKNOWN, UNKNOWN, "612/s", "0/s", "offline", "unknown", UNKNOWN]
     assert view.member_tab.make().grid.placeholder.text == "No client of this group is online."
 
 
 def test_draining_says_how_long(make_view):
     view = make_view(FakeSource())
 
-    assert view.lag.forecast.outlook is LagOutlook.DRAINING
+    assert view.lag.outlook.forecast.outlook is LagOutlook.DRAINING
     assert "net" in view.lag.facts["drains"].unit.text()
+
+
+def test_a_group_beyond_the_end_has_a_standing_in_place_of_a_drain(make_view):
+    source = FakeSource()
+    place = STATE.catalog.position_group.index(STATE.catalog.groups.index("risk-scan"))
+    source.state = with_offset(STATE, place, 928_803_233_967_072_000)
+    view = make_view(source)
+    view.open({"group": "risk-scan"})
+    facts = view.lag.facts
+    assert facts["standing"].value.text().endswith(" beyond the end")
+    assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (False, True)
+    assert needless_columns(view.positions.rows) & {"standing"} == set()
+    view.open({"group": "order-service"})
+    assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (True, False)
+    assert "standing" in needless_columns(view.positions.rows)
 
 
 def test_chart_shows_the_group_and_what_is_chosen(make_view):

@@ -5,14 +5,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QCursor, QEnterEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QColor, QCursor, QEnterEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
-from gui.models.table import CellKind, Column, ColumnTableModel
+from broker_core.api import read_csv
+from gui.models.table import CellKind, Column, ColumnTableModel, first_word, painted_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel
+from gui.widgets.row_painter import _shortened
+from gui.words.text import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +248,72 @@ def test_headings_have_a_line_above_unless_the_edge_of_a_panel_is_there(qtbot, t
     top = grid.header.viewport().grab().toImage().pixelColor(20, 0).name()
     grid.setParent(None)  # its own fixture closes it
     assert (top == theme.tokens.border.lower()) is has_line
+
+
+def test_the_first_key_is_shown_whole_and_the_usual_is_no_chip():
+    rows = [("ORD-2600187024 u-39448", None), ("", State.PENDING)]
+    model = ColumnTableModel(
+        [
+            Column("keys", "Key", lambda row: row[0], kind=CellKind.KEYS),
+            Column("flag", "Flag", lambda _row: "x", kind=CellKind.FLAG, state=lambda row: row[1]),
+        ],
+        lambda row: row[0],
+    )
+    model.set_rows(rows)
+    assert [model.cell(row, model.columns[1]).kind for row in rows] == [CellKind.TEXT, CellKind.CHIP]
+    assert model.cell(rows[0], model.columns[1]).dim
+    assert painted_text(model.columns[0], rows[0]) == "ORD-2600187024"
+    assert model.columns[0].text(rows[0]) == "ORD-2600187024 u-39448", "copies have all keys"
+    assert first_word("ORD-2600187024 u-39448") == "ORD-2600187024"
+    assert first_word("••• •••") == "••• •••"
+    shown = _shortened(CellKind.KEYS, "ORD-2600187024", 60)
+    assert shown.endswith("7024")
+    assert not shown.startswith("ORD")
+
+
+class ToldPage(QWidget):
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    def tell(self, words, state):
+        self.told.append((said(words), state))
+
+
+def test_every_table_is_exported_as_csv_and_copied_as_a_whole(qtbot, theme, tmp_path):
+    page = ToldPage()
+    qtbot.addWidget(page)
+    model = ColumnTableModel(
+        [Column("name", "Name", lambda row: row), Column("size", "Size", lambda row: str(len(row))), Column("x", "", str)],
+        lambda row: row,
+    )
+    names = [f"=n{number}" for number in range(1_000)]
+    model.set_rows(names)
+    grid = DataGrid(model, theme, parent=page)
+    page.show()
+    grid.set_hidden({"size"})
+    grid.export().write(tmp_path / "t.csv")
+    qtbot.waitUntil(lambda: bool(page.told))
+    assert page.told == [(f"1,000 rows are exported to {tmp_path / 't.csv'}", State.HEALTHY)]
+    with (tmp_path / "t.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [cells for _line, cells in read_csv(file)] == [["Name"], *([name] for name in names)]
+    grid.export().write(tmp_path / "none" / "t.csv")
+    qtbot.waitUntil(lambda: len(page.told) == 2)
+    assert page.told[1][1] is State.CRITICAL
+    grid.copy_all()
+    assert len(QGuiApplication.clipboard().text().splitlines()) == 1_001
+    menu = QMenu(page)
+    grid.add_table_actions(menu)
+    assert [action.text() for action in menu.actions()] == ["Copy the table", "Export the table as CSV…"]
+
+
+def test_selected_rows_can_be_dragged_into_other_programs(qtbot, theme):
+    model = ColumnTableModel([Column("name", "Name", lambda row: row)], lambda row: row)
+    model.set_rows(["a", "b"])
+    grid = DataGrid(model, theme)
+    qtbot.addWidget(grid)
+    assert grid.dragged() is None
+    grid.select_key("b")
+    data = grid.dragged()
+    assert data.text().splitlines() == ["Name", "b"]
+    assert bytes(data.data("text/csv").data()).decode().split() == ["Name", "b"]

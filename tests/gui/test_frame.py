@@ -383,6 +383,7 @@ def test_the_desktop_tells_of_warnings_while_nobody_looks(frame, monkeypatch):
         frame.window,
         frame.window.tool_bar,
         frame.settings,
+        room=frame.window.toast_room,
         tell_system=lambda _title, text: told.append(text),
     )
     looking = Qt.ApplicationState.ApplicationActive

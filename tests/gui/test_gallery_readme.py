@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtGui import QImage, qRgb
 
 from gui.gallery.palette import COLOURS, with_palette
-from gui.gallery.readme import FOLDER, PICTURES
+from gui.gallery.readme import PICTURES, picture_folder
 from gui.views.registry import PAGES
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -23,7 +23,7 @@ def test_the_readme_shows_every_picture_that_is_taken_and_no_other():
 
 
 def test_the_folder_holds_these_pictures_and_they_are_small():
-    files = list(FOLDER.iterdir())
+    files = list(picture_folder().iterdir())
     assert {file.name for file in files} == {f"{picture.name}.png" for picture in PICTURES}
     assert sum(file.stat().st_size for file in files) < BYTES_MAX
 
@@ -58,5 +58,5 @@ def test_a_picture_of_many_colours_has_a_palette_and_stays_alike(qapp):
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
 def test_a_picture_has_the_size_of_the_window(qapp, picture):
-    image = QImage(str(FOLDER / f"{picture.name}.png"))
+    image = QImage(str(picture_folder() / f"{picture.name}.png"))
     assert (image.width(), image.height()) == (1_440, 900)

@@ -254,6 +254,10 @@ def test_a_resend_shows_no_hidden_value_and_sends_the_original(resend):
     assert "The original is sent, also what is masked." in dialog.effect.text
     dialog.copy_code("Python")
     assert "4111" not in QGuiApplication.clipboard().text()
+    source.ready = replace(source.ready, grpc="127.0.0.1:8081")
+    dialog.copy_sdk_code("Python")
+    assert "127.0.0.1:8081" in QGuiApplication.clipboard().text()
+    assert "4111" not in QGuiApplication.clipboard().text()
     dialog.send_button.click()
     (sent,) = source.asked_for(SendMessage)
     assert sent.body == detail.body

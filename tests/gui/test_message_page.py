@@ -88,6 +88,28 @@ def test_what_it_was_sent_again_as_is_a_branch_of_the_same_line(qapp):
     assert [lane.name for lane in lanes] == [*(lane.name for lane in alone), "Branch 2", "Stored"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "protocol", "words"),
+    [
+        ("produced", "gRPC", "over gRPC"),
+        ("sent", "remoting", "over remoting"),
+        ("attempt", "POP", "received by POP"),
+        ("passed", "gRPC", "its members use gRPC now"),
+    ],
+)
+def test_an_event_names_its_protocol(kind, protocol, words):
+    line = fake_lifeline()
+    event = next(event for event in life_events(line) if kind in (event.kind, "sent"))
+    assert words not in event.detail
+    assert words in replace(event, kind=kind, protocol=protocol).detail.split(" · ")
+
+
+def test_protocols_of_a_line_are_those_of_its_events():
+    line = fake_lifeline()
+    told = life_events(replace(line, protocol=["gRPC", *[""] * (len(line.at_ms) - 1)]))
+    assert [event.protocol for event in told[:2]] == ["gRPC", ""]
+
+
 def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
     event = replace(life_events(fake_lifeline())[0], kind="resent", physical_offset=4_096, topic="again")
     assert event.is_other_life

@@ -69,7 +69,7 @@ def test_a_broken_compression_says_why_and_shows_the_bytes(pane, qtbot):
 def test_more_bytes_than_are_shown_are_said(pane, qtbot):
     body = showing(pane, qtbot, b"\0" * (HEX_BYTES_MAX + 1))
 
-    assert body.note.text() == "Bytes, first 262,144 of 262,145 bytes"
+    assert body.note.whole_text() == "Bytes, first 262,144 of 262,145 bytes"
     assert body.hex.toPlainText().splitlines()[-1].startswith("The first 256")
 
 

@@ -17,12 +17,14 @@ from broker_core.api import RemoteError
 from broker_core.worker.questions.searches import ContinueSearch, StartSearch
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    BrowseTopic,
     FindOffset,
     MessageDetail,
     MessagePage,
     ReadMessage,
     ReadMessageById,
     SendMessage,
+    TopicPage,
 )
 from gui.models.message_properties import property_rows
 from gui.models.messages import (
@@ -233,7 +235,7 @@ def test_the_page_shows_the_newest_of_the_busiest_topic_and_reads_the_first(make
 
     view = make_view(source)
 
-    assert source.asked_for(BrowseQueue) == [BrowseQueue("orders", ALL_QUEUES, 0, PAGE_MESSAGES)]
+    assert source.asked_for(BrowseTopic) == [BrowseTopic("orders", PAGE_MESSAGES)]
     assert len(view.model.rows) == PAGE_MESSAGES
     assert view.model.rows[0].store_ms >= view.model.rows[-1].store_ms
     assert view.detail.detail is not None
@@ -245,7 +247,7 @@ def test_a_message_that_was_asked_for_is_not_given_up_for_the_first_of_a_page(ma
     source.hold = True
     view = make_view(source)
     view.open({"physical_offset": 4_096})
-    pages = [pending for pending in source.held if pending.answers_with is MessagePage]
+    pages = [pending for pending in source.held if pending.answers_with is TopicPage]
     pages[-1].release()
     assert view.model.rows
     assert source.asked_for(ReadMessage) == [ReadMessage(4_096)]
@@ -286,10 +288,36 @@ def test_choosing_a_queue_shows_its_end_and_older_moves_back(make_view, qtbot):
     view.open({"topic": "payments", "queue": 3})
     qtbot.mouseClick(view.bar.older, Qt.MouseButton.LeftButton)
 
-    starts = [one.start_offset for one in source.asked_for(BrowseQueue)[1:]]
+    starts = [one.start_offset for one in source.asked_for(BrowseQueue)]
     assert starts == [end - PAGE_MESSAGES, end - 2 * PAGE_MESSAGES]
     assert view.bar.newer.isEnabled()
     assert view.tab_title() == "Messages: payments"
+
+
+def test_all_queues_are_paged_by_time_without_choosing_one(make_view, qtbot):
+    source = FakeSource()
+    view = make_view(source)
+    bar, newest = view.bar, [row.key for row in view.model.rows]
+    assert not bar.slider.isVisible()
+    assert not bar.offset.isVisible(), "queues have no common offset"
+    assert (bar.older.isEnabled(), bar.oldest.isEnabled(), bar.newer.isEnabled()) == (True, True, False)
+    assert bar.time.isEnabled()
+    qtbot.mouseClick(bar.older, Qt.MouseButton.LeftButton)
+    older = [row.key for row in view.model.rows]
+    assert not set(older) & set(newest)
+    assert bar.newer.isEnabled()
+    assert bar.place.text().startswith("All queues, stored from ")
+    qtbot.mouseClick(bar.newer, Qt.MouseButton.LeftButton)
+    assert [row.key for row in view.model.rows] == newest
+    qtbot.mouseClick(bar.oldest, Qt.MouseButton.LeftButton)
+    assert min(row.queue_offset for row in view.model.rows) == 0
+    assert not bar.older.isEnabled()
+    bar.time.setText("-2h")
+    qtbot.keyClick(bar.time, Qt.Key.Key_Return)
+    assert source.asked_for(BrowseTopic)[-1] == BrowseTopic("orders", PAGE_MESSAGES, at_ms=STATE.taken_ms - 7_200_000)
+    assert view.grid.selected_row == view.model.rows[-1], "the first message of that time"
+    qtbot.mouseClick(bar.newest, Qt.MouseButton.LeftButton)
+    assert [row.key for row in view.model.rows] == newest
 
 
 def test_go_to_offset_selects_that_message(make_view, qtbot):
@@ -391,7 +419,7 @@ def test_a_filter_browses_by_a_search_within_the_queue(make_view):
     assert source.asked_for(StartSearch)[-1].filter == '(tag = "PAID" or body.amount > 9) and topic = "payments" and queue = 2'
     assert hits.table.isVisibleTo(view)
     assert hits.progress.isVisibleTo(view)
-    assert not view.bar.slider.isVisibleTo(view)
+    assert not view.bar.time.isVisibleTo(view)
     assert not view.grid.isVisibleTo(view)
 
 
@@ -413,7 +441,7 @@ def test_without_the_filter_the_page_of_the_queue_is_back(make_view):
     view.bar.filter.set_text("")
 
     assert view.grid.isVisibleTo(view)
-    assert view.bar.slider.isVisibleTo(view)
+    assert view.bar.time.isVisibleTo(view)
     assert not hits.table.isVisibleTo(view)
     assert (hits.run.state, hits.model.rowCount()) == (SearchState.NONE, 0)
 
@@ -659,7 +687,7 @@ def test_the_list_says_which_groups_have_consumed_a_message(make_view, qtbot):
     view.open({"topic": "payments", "queue": 2, "offset": 0})
     qtbot.waitUntil(lambda: bool(view.model.shown_rows))
     text, state, tip = consumption_of(view)
-    assert (text, state) == ("Consumed", State.HEALTHY)
+    assert (text, state) == ("Consumed", None)
     assert tip.startswith("payment-settle: consumed\nBy the offsets of the groups: ")
     nothing = np.zeros_like(source.state.position_offset)
     view.state_changed(replace(source.state, position_offset=nothing))

@@ -58,6 +58,7 @@ def test_the_desktop_is_told_nothing_and_the_bell_keeps_it(qtbot, tmp_path, them
         frame.window,
         frame.window.tool_bar,
         frame.settings,
+        room=frame.window.toast_room,
         tell_system=lambda _title, text: told.append(text),
         local_time=lambda: now,
     )

@@ -32,7 +32,7 @@ from gui.operations.tasks import TaskList, TaskState
 from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
 from gui.views.reports.form_panel import FOLDER, Range
-from gui.views.reports.view import ReportsView
+from gui.views.reports.view import CATALOG, EDITOR, RESULT, ReportsView
 from gui.words.text import load_catalogue
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
@@ -653,3 +653,49 @@ def test_the_rows_of_a_form_are_not_pressed_into_each_other(make_view, runner, c
         child.say(stage="done", state="complete", html="x", rows=500, seconds=2)
         child.end()
         qtbot.waitUntil(lambda: not pressed_rows(view), timeout=60_000)
+
+
+def test_the_form_is_that_of_the_result_beside_it(make_view, qtbot, runner):
+    leave_result(runner.folder / "throughput-1")
+    view = make_view(FakeSource())
+    qtbot.waitUntil(lambda: view.result.make().run is not None)
+    other = next(spec for spec in reports() if spec.name == "sql")
+    view.choose(other)
+    view.show_part(RESULT)
+    assert view.form._spec.name == "throughput", "that of the shown result"
+    view.choose(other)
+    assert view.form._spec is other
+    assert view._left.currentIndex() != 1, "it has no result, so none of another report is beside it"
+
+
+def test_an_entry_that_was_not_made_yet_is_no_warning(make_view):
+    view = make_view(FakeSource())
+    view.choose(next(spec for spec in reports() if spec.name == "sql"))
+    assert view.form.hint.text.startswith("Enter “SQL”")
+    assert view.form.hint.property("tone") == "info"
+    assert not view.form.run_button.isEnabled()
+
+
+def test_a_query_has_an_editor_that_fills_the_page(make_view, qtbot, runner):
+    view = make_view(FakeSource())
+    assert not view.parts._buttons[EDITOR].isVisible()
+    view.choose(next(spec for spec in reports() if spec.name == "sql"))
+    editor, field = view.editor.made, view.form.own.fields["query"]
+    assert view.parts.current == EDITOR
+    qtbot.waitUntil(editor.isVisible)
+    editor.editor.setPlainText("SELECT qu")
+    assert field.text() == "SELECT qu"
+    qtbot.keyClick(editor.editor, Qt.Key.Key_End)
+    editor.offer_words()
+    assert editor.completer.currentCompletion() == "queue_id"
+    editor.completer.popup().hide()
+    editor.complete("queue_id")
+    editor.insert(" FROM messages")
+    assert field.text() == "SELECT queue_id FROM messages"
+    field.setText("SELECT 1")
+    assert editor.text == "SELECT 1"
+    view.form.show_broker_store("/data/store")
+    qtbot.keyClick(editor.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert runner.run.order.spec.name == "sql"
+    view.choose(find("throughput"))
+    assert view.parts.current == CATALOG

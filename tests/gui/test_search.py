@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu, QPushButton
 
 from broker_core.api import FilterError, WorkerLostError
-from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
+from broker_core.worker.questions.searches import ContinueSearch, EndSearch, FindBound, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
@@ -18,7 +18,7 @@ from gui.plots.stacked_bars import AXIS_WIDTH
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
-from tests.support.fake_source import FakeSource, fake_state
+from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def view(show_page, source):
     return made
 
 
-def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=()):
+def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=(), notes=()):
     hits = hits_of(places)
     return replace(
         hits,
@@ -43,6 +43,7 @@ def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=())
         found=len(places) if found is None else found,
         is_over=is_over,
         reasons=list(reasons),
+        notes=list(notes),
     )
 
 
@@ -108,6 +109,17 @@ def test_a_partial_end_says_why(qtbot, view, source):
     show_hits(qtbot, view, 1)
     assert view.search.progress.verdict.text == "Partial"
     assert view.search.progress.reason.text() == f"Partial, because {reason}"
+
+
+def test_what_is_not_certain_of_the_hits_is_said(qtbot, view, source):
+    begin(view, source)
+    note = "1 hit is in retry topic %RETRY%g_a_t, which fits several pairs of group and topic: g+a_t, g_a+t"
+    answer(source, turn([10], scanned=1_000, is_over=True, notes=[note]))
+    show_hits(qtbot, view, 1)
+    assert view.search.progress.verdict.text == "Complete"
+    assert view.search.progress.reason.text() == note
+    begin(view, source)
+    assert not view.search.progress.reason.isVisible()
 
 
 def test_a_pause_asks_for_nothing_and_keeps_what_was_on_its_way(qtbot, view, source):
@@ -391,13 +403,13 @@ def test_a_body_has_room_before_what_the_pane_says_and_what_gave_way_is_not_hidd
     show_hits(qtbot, view, 3)
     grid, fields = view.search.grid, view.search.fields
     places = {column.key: place for place, column in enumerate(view.search.model.columns)}
-    order = ["body_bytes", "queue_id", "tag", "queue_offset"]
+    order = ["body_bytes", "queue_id", "queue_offset"]
 
     def left_out():
         return {key for key, place in places.items() if grid.view.isColumnHidden(place)}
 
     view.tabs.setCurrentIndex(SEARCH)
-    for width, count, body in ((1_900, 0, 250), (1_232, 4, 250), (1_072, 4, 170)):
+    for width, count, body in ((1_900, 0, 250), (1_232, 1, 140), (1_072, 3, 140)):
         view.resize(width, 795)
         qtbot.waitUntil(lambda count=count: left_out() == set(order[:count]))
         qtbot.waitUntil(lambda body=body: grid.view.columnWidth(places["body"]) >= body)
@@ -412,3 +424,21 @@ def test_columns_that_were_kept_and_are_none_any_more_are_left_out(view, show_pa
     for broken in ("{", "7", "[" * 100_000):
         settings.setValue("messages/search/fields", broken)
         assert show_page(MessagesView, source).search.model.fields == []
+
+
+def test_the_newest_messages_alone_are_searched_by_a_time_that_is_shown(show_page):
+    source = FakeSource()
+    view = show_page(MessagesView, source)
+    view.open({"filter": 'tag = "PAID"'})
+    panel = view.search
+    assert panel.bound_note.isHidden()
+    panel.bound.choose(10_000)
+    found_ms = TAKEN_MS - 60_000
+    assert source.asked_for(FindBound) == [FindBound('tag = "PAID"', 10_000, False)]
+    assert source.asked_for(StartSearch)[-1].filter == f'tag = "PAID" and stored >= {found_ms}'
+    assert panel.bound_note.whole_text().startswith("the newest 10,000 messages, stored from ")
+    panel.bound.choose(1_000, oldest=True)
+    assert source.asked_for(StartSearch)[-1].filter == f'tag = "PAID" and stored < {found_ms}'
+    panel.bound.choose(0)
+    assert source.asked_for(StartSearch)[-1].filter == 'tag = "PAID"'
+    assert panel.bound_note.isHidden()

@@ -299,6 +299,8 @@ def test_a_link_names_its_cluster_and_is_followed_there(make_frame, opened, qapp
     window.open_link(f" {other.replace('orbit:', 'Orbit:')}")
     assert opened == [(PROD, other)] * 2
     assert window.area.current.page_id == "topics"
+    window.open_link(f"orbit://connection/{PROD.title}")
+    assert opened.pop() == (PROD, on_cluster("orbit://overview", PROD.title))
     window.open_link(on_cluster("orbit://overview", "moon:1"))
     assert window.area.current.page_id == "topics"
     assert "to which there is no connection" in window.notices.toasts.kept[0].text

@@ -17,6 +17,7 @@ from gui.words.broker_words import broker_text
 from gui.words.child_words import child_text
 from gui.words.text import LAST_MS, UNKNOWN, TimeZoneChoice, load_catalogue, tr
 from spark_reports.datasource.log_files import log_files
+from tests.support.languages import shown_in
 from tests.support.shown_texts import literal_texts
 
 NAN = math.nan
@@ -298,3 +299,12 @@ def test_why_a_report_failed_is_told_in_chinese(tmp_path):
         log_files(tmp_path)
     told = child_text(raised.value.message)
     assert told.startswith(f"{tmp_path} 不是 RocketMQ 存储")
+
+
+def test_notices_of_taken_ports_are_told_whole(qapp):
+    pair = "9876 is in use by another program; the name server listens on 9877, the broker on 10912"
+    grpc = "8081 is in use by another program; gRPC listens on 8082"
+    with shown_in("zh"):
+        told = [broker_text(text) for text in (pair, grpc, f"{pair}. {grpc}")]
+    assert told[2] == f"{told[0]}。{told[1]}"
+    assert "is in use" not in "".join(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -16,11 +17,11 @@ from broker_core.worker.questions.history import ReadHistory
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
-from gui.models.topics import groups_by_topic
+from gui.models.topics import GroupOnTopic, groups_by_topic
 from gui.operations.topic_facts import MEASURED_FOR_MS
 from gui.theme.tokens import State
 from gui.views.messages.compose_dialog import ComposeDialog
-from gui.views.topics.columns import FAVOURITES, groups_text
+from gui.views.topics.columns import FAVOURITES, all_groups_text, groups_text
 from gui.views.topics.settings import read_attributes
 from gui.views.topics.topic_view import TABS, TopicView
 from gui.views.topics.view import TopicsView
@@ -336,7 +337,10 @@ def test_groups_stand_inline_by_their_lag():
 
     assert groups_text(groups["inventory-reserve"]) == "stock-worker 903, risk-scan 0"
     assert groups_text(groups["orders"]) == f"order-service 412, bi-export {UNKNOWN}"
-    assert groups_text([("a", 3.0), ("b", 2.0), ("c", 1.0)]) == "a 3, b 2 and 1 more"
+    assert groups_text([GroupOnTopic("a", 3.0), GroupOnTopic("b", 2.0), GroupOnTopic("c", 1.0)]) == "a 3, b 2 and 1 more"
+    ahead, late = GroupOnTopic("ahead", math.nan, 10_060.0, 0.0), GroupOnTopic("late", 0.0, 0.0, 300.0)
+    assert groups_text([ahead, late]) == "ahead beyond the end, late 0"
+    assert all_groups_text([ahead, late]) == f"ahead: {UNKNOWN}, 10,060 beyond the end\nlate: 0, 300 lost unread"
     assert "audit-log" not in groups
 
 

@@ -502,8 +502,9 @@ def test_create_asks_the_broker_and_selects_the_topic(dialog, window, qtbot):
     assert made.read_queues.value() == 4
     made.read_queues.setValue(16)
     made.permission.setCurrentIndex(1)
+    made.message_type.setCurrentIndex(made.message_type.findData("FIFO"))
     qtbot.mouseClick(made.create_button, Qt.MouseButton.LeftButton)
-    assert source.asked[-1:] == [CreateTopic("refunds", read_queues=16, write_queues=4, permission=4)]
+    assert source.asked[-1:] == [CreateTopic("refunds", read_queues=16, write_queues=4, permission=4, message_type="FIFO")]
     assert view.grid.selected_key == "refunds"
     assert window.notices == [("Topic refunds created", State.HEALTHY)]
 

@@ -159,10 +159,10 @@ def test_the_icon_tells_how_the_cluster_is(frame, told, qtbot):
     frame.source.push_later(1_000)
     frame.source.push_later(1_000)
     assert tray._shown[0] is State.CRITICAL
-    assert tray.icon.toolTip().endswith("3 alerts firing")
+    assert tray.icon.toolTip().endswith("4 alerts firing")
     frame.language.use("zh")
     qtbot.waitUntil(lambda: "内置 Broker 运行中" in tray.icon.toolTip())
-    assert tray.icon.toolTip().endswith("3 个告警触发中")
+    assert tray.icon.toolTip().endswith("4 个告警触发中")
 
 
 def with_brokers(frame, faults=None):

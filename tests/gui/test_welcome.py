@@ -13,6 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import WorkerLostError
+from broker_core.worker.questions.administration import CreateTopic
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.operations.actions import Action
 from gui.operations.clusters import Clusters
@@ -22,8 +23,9 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
-from gui.views.welcome.connect_card import SAMPLES
+from gui.views.welcome.connect_card import GRPC, REMOTING
 from gui.views.welcome.progress import first_steps
+from gui.views.welcome.samples import SAMPLES, SDK_SAMPLES, TOPIC
 from gui.views.welcome.view import WelcomeView, reach_text
 from gui.words.text import load_catalogue
 from monitoring.sources.base import SourceStatus
@@ -84,7 +86,7 @@ def test_the_copy_button_and_enter_copy_the_name_server_address(make_view, qtbot
     assert clipboard.text() == "127.0.0.1:9876"
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.title)
+@pytest.mark.parametrize("sample", [*SAMPLES, *SDK_SAMPLES], ids=lambda sample: f"{sample.title} {sample in SAMPLES}")
 def test_every_program_holds_the_address_and_no_mark(sample):
     code = sample.code("10.1.2.3:19876")
     assert "10.1.2.3:19876" in code
@@ -105,6 +107,69 @@ def test_copy_code_copies_the_chosen_program(make_view, qtbot):
     assert copied.startswith("// go get github.com/apache/rocketmq-client-go")
     assert '"127.0.0.1:9876"' in copied
     assert card.code_view.toPlainText() == copied.rstrip()
+
+
+def shown_titles(card):
+    return [card._tabs.tabText(place) for place in range(card._tabs.count())]
+
+
+def with_grpc(source):
+    source.ready = replace(READY, grpc="127.0.0.1:8081")
+    return source
+
+
+def test_sdks_of_grpc_come_first_where_the_broker_has_a_port_for_them(make_view):
+    card = make_view(with_grpc(FakeSource())).connect_card
+    assert shown_titles(card) == ["Java", "Go", "Python", "Node", "Rust", "C#"]
+    assert '"127.0.0.1:8081"' in card.code_view.toPlainText()
+    card.choose_sample("Python")
+    card.choose_family(REMOTING)
+    assert shown_titles(card) == ["Java", "Go", "Python", "Node", "C++", "Spring"]
+    assert card.sample.title == "Python"
+    assert card.accepts.fact == "127.0.0.1:9876"
+    card.choose_family(GRPC)
+    assert card.accepts.fact == "127.0.0.1:8081"
+    card.choose_family(REMOTING)
+    assert '"127.0.0.1:9876"' in card.code_view.toPlainText()
+
+
+def test_a_chosen_family_stays_when_the_broker_starts_again(make_view):
+    view = make_view(with_grpc(FakeSource()))
+    view.connect_card.choose_family(REMOTING)
+    view.connect_card.set_addresses("127.0.0.1:9876", "127.0.0.1:8082")
+    assert view.connect_card.families.current == REMOTING
+    view.connect_card.choose_family(GRPC)
+    view.connect_card.set_addresses("127.0.0.1:9876", "")
+    assert view.connect_card.families.current == REMOTING
+
+
+def test_without_a_port_of_grpc_its_programs_are_hidden(make_view):
+    card = make_view(FakeSource()).connect_card
+    assert not card.families.isVisible()
+    assert card.sample in SAMPLES
+
+
+def test_the_topic_of_the_programs_is_made_where_it_is_missing(make_view, window, qtbot):
+    source = with_grpc(FakeSource())
+    state = source.state
+    catalog = replace(state.catalog, topics=[f"my-{name}" for name in state.catalog.topics])
+    view = make_view(source)
+    assert not view.connect_card.create_button.isVisible()  # there is one
+    view.state_changed(replace(state, catalog=catalog))
+    assert view.connect_card.create_button.isVisible()
+    qtbot.mouseClick(view.connect_card.create_button, Qt.MouseButton.LeftButton)
+    assert source.asked_for(CreateTopic) == [CreateTopic(TOPIC, 8, 8)]
+    assert window.notices[-1][0] == "Topic orders created"
+    view.connect_card.choose_family(REMOTING)
+    assert not view.connect_card.create_button.isVisible()
+
+
+def test_a_topic_that_the_broker_refuses_is_reported(make_view, window):
+    source = with_grpc(FakeSource())
+    view = make_view(source)
+    source.fail_with = WorkerLostError("the worker is gone")
+    view.connect_card.topic_missing.emit()
+    assert window.notices[-1][0] == "The topic was not created: the worker is gone"
 
 
 def test_while_starting_the_stage_is_said_and_the_demo_waits(make_view):

@@ -5,14 +5,14 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
 
-from broker_core.api import StoreLockedError
+from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.tokens import DARK, LIGHT, Size, State
-from gui.widgets.toast import MARGIN, TOAST_WIDTH_MAX
-from gui.words.text import CatalogueTranslator, tr
+from gui.theme.tokens import DARK, LIGHT, State
+from gui.widgets.toast import TOAST_WIDTH_MAX
+from gui.words.text import UNKNOWN, CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
@@ -177,7 +177,7 @@ def test_the_address_is_copied_by_a_click(frame, qtbot):
 def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
     frame = make_frame()
     frame.source.push()
-    assert frame.window.side_bar.items["topics"].count == "13"
+    assert frame.window.side_bar.items["topics"].count == "9"
 
 
 def test_only_the_page_in_front_gets_figures(frame):
@@ -227,6 +227,41 @@ def test_a_lost_broker_is_told_with_its_reason_and_a_restart(frame, qtbot):
     frame.source.set_status(SourceStatus.READY)
     assert not window.progress.isVisible()
     assert not window.area.veil.isVisible()
+
+
+def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
+    frame.source.push()
+    window = frame.window
+    item = window.side_bar.items["topics"]
+    item.set_count("33", State.CRITICAL, "33 topics")
+    assert window.tool_bar.live_button.text() == "Live"
+    assert item.shown_state is State.CRITICAL
+    assert window.status_bar.figures["In"] != UNKNOWN
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
+    assert window.tool_bar.live_button.text() == "No data"
+    assert window.tool_bar.live_button.property("role") == "ended"
+    assert (window.status_bar.figures["In"], window.status_bar.figures["Out"]) == (UNKNOWN, UNKNOWN)
+    assert "—" in window.status_bar._process.text()
+    assert all(item.is_old for item in window.side_bar.items.values())
+    assert item.shown_state is None
+    assert item.toolTip() == "33 topics, when the broker was last heard"
+    window.broker.refresh_figures()  # as after a change of the time range
+    assert window.status_bar.figures["In"] == UNKNOWN
+    frame.source.set_status(SourceStatus.STARTING)
+    assert window.tool_bar.live_button.text() == "Waiting"
+    frame.source.set_status(SourceStatus.READY)
+    frame.source.push_later()
+    assert window.tool_bar.live_button.text() == "Live"
+    assert window.status_bar.figures["In"] != UNKNOWN
+    assert not item.is_old
+
+
+def test_figures_that_come_no_more_are_late(frame):
+    frame.source.push()
+    window = frame.window
+    window.live._monotonic = lambda: window.live._arrived_s + 31
+    window.broker._tick()
+    assert window.tool_bar.live_button.text() == "Stale"
 
 
 def test_a_page_without_figures_is_not_dimmed(frame):
@@ -317,26 +352,30 @@ def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
     qtbot.waitUntil(lambda: window.notices.toasts.shown_texts[0].startswith("1 file"))
 
 
-def test_a_toast_of_one_line_hides_nothing_of_the_page(frame, qtbot):
+def test_toasts_cover_nothing(frame, qtbot):
     window = frame.window
     window.resize(1_440, 900)
+    whole = window.area.height()
     window.notify(
         "Throughput over time: 55,856 messages read", state=State.WARNING, action="Show", on_action=window.commands.refresh
     )
-    toast = window.notices.toasts._toasts[0]
-    status_bar = window.status_bar.geometry().translated(window.centralWidget().pos())
-    assert status_bar.top() - toast.y() <= Size.PAGE_PADDING_Y
-    assert toast.geometry().right() < window.status_bar.tasks_button.mapTo(window, QPoint()).x()
-    assert toast.geometry().bottom() < window.height()
-    one_line = toast.height()
+    toasts = window.notices.toasts
+
+    def covered(part) -> bool:
+        box = part.rect().translated(part.mapTo(window, QPoint()))
+        return any(box.intersects(toast.rect().translated(toast.mapTo(window, QPoint()))) for toast in toasts._toasts)
+
+    qtbot.waitUntil(lambda: window.area.height() < whole)
+    assert not covered(window.area)
+    assert not covered(window.status_bar)
+    one_line = toasts._toasts[0].height()
     window.notify("a reason " * 40, state=State.CRITICAL)
-    longer = window.notices.toasts._toasts[1]
-    assert longer.width() == TOAST_WIDTH_MAX
+    longer = toasts._toasts[1]
+    qtbot.waitUntil(lambda: longer.width() == TOAST_WIDTH_MAX)
     assert longer.height() > one_line
-    assert toast.geometry().bottom() < longer.y()
-    window.resize(400, 500)
-    qtbot.waitUntil(lambda: longer.width() <= window.width() - 2 * MARGIN)
-    assert longer.x() >= MARGIN
+    qtbot.waitUntil(lambda: not covered(window.area) and not covered(window.status_bar))
+    toasts.close_all()
+    qtbot.waitUntil(lambda: window.area.height() == whole)
 
 
 def test_a_failed_task_is_told(frame):
@@ -485,3 +524,35 @@ def test_buttons_of_the_frame_are_named_in_the_language_of_the_window(make_frame
     frame.language.use("zh")
     qtbot.waitUntil(lambda: words() == [tr(word) for word in english])
     assert not {*words()} & {*english}
+
+
+def test_a_pinned_tab_keeps_its_page_and_stays(frame):
+    window = frame.window
+    window.navigate("topics")
+    area, pinned = window.area, window.area.current
+    assert window.navigation.open(PagePlace("topics")) is pinned, "one tab a kind of page"
+    area.toggle_pinned(pinned)
+    other = window.navigation.open(PagePlace("topics"))
+    assert other is not pinned
+    area.close_others(other)
+    assert pinned in area.pages
+    area.toggle_pinned(pinned)
+    area.close_others(other)
+    assert pinned not in area.pages
+
+
+def test_all_tabs_are_listed_where_there_is_no_room_for_them(frame, qtbot):
+    window = frame.window
+    area = window.area
+    window.resize(1_440, 900)
+    assert area.list_button.isHidden()
+    for _ in range(14):
+        window.navigation.open(PagePlace("topics"), new_tab=True)
+    qtbot.waitUntil(lambda: not area.list_button.isHidden())
+    menu = area.open_list()
+    assert len(menu.actions()) == len(area.places)
+    menu.actions()[0].trigger()
+    assert area.tabs.currentIndex() == 0
+    arrows = [area.tabs.findChild(QToolButton, name) for name in ("ScrollLeftButton", "ScrollRightButton")]
+    assert [arrow.width() for arrow in arrows if arrow.isVisible()] == [0] * sum(arrow.isVisible() for arrow in arrows)
+    menu.close()

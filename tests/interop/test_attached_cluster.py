@@ -15,7 +15,7 @@ from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.queries import ClusterQueries
 from broker_core.worker.questions.administration import AskBroker, CreateTopic, ListMembers
 from broker_core.worker.questions.delays import ListDelayed
-from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, ReadMessage, SendMessage
+from broker_core.worker.questions.stored_messages import BrowseQueue, BrowseTopic, FindOffset, ReadMessage, SendMessage
 from broker_core.worker.questions.transactions import ListTransactions
 from tests.support.attached import decided, sampled
 from tests.support.real_peer import running_peer
@@ -55,6 +55,13 @@ def test_it_is_shown_read_and_left_as_it_was(real):
             assert (page.queue_offset, page.keys, page.max_offset) == ([2, 3, 4], ["k2", "k3", "k4"], 10)
             assert (await queries.answer(ReadMessage(page.physical_offset[1]))).body == b"3"
             assert len((await queries.answer(BrowseQueue("T", -1, 0, 50))).keys) == 10
+            newest = await queries.answer(BrowseTopic("T", 4))
+            assert (newest.page.queue_offset, newest.queue, newest.first, newest.end) == ([9, 8, 7, 6], [0, 1], [0, 6], [0, 10])
+            older = await queries.answer(BrowseTopic("T", 4, newest.queue, newest.first))
+            assert older.page.queue_offset == [5, 4, 3, 2]
+            newer = await queries.answer(BrowseTopic("T", 4, older.queue, older.end, newer=True))
+            assert newer.page == newest.page
+            assert (await queries.answer(BrowseTopic("T", 3, newer=True))).page.queue_offset == [2, 1, 0]
             assert (await queries.answer(FindOffset("T", 1, page.store_ms[0]))).offset <= 2
             assert (await queries.answer(SendMessage("T", 0, b"new", {}))).queue_offset == 0
             assert (await queries.answer(ListMembers("g"))).client_id == []

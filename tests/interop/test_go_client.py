@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
-from gui.views.welcome.connect_card import SAMPLES
+from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import running_broker
 from tests.support.cpp_client import body
 from tests.support.foreign_client import ForeignClient, lag, produce

@@ -11,7 +11,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import ConsumeFrom, PushConsumer
-from gui.views.welcome.connect_card import SAMPLES
+from gui.views.welcome.samples import SAMPLES
 from tests.support.broker_process import running_broker
 from tests.support.cpp_client import body
 from tests.support.remoting_peer import eventually

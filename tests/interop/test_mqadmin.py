@@ -148,6 +148,22 @@ def test_topics_are_made_changed_listed_and_deleted(tool, broker):
     assert "CODE: 17" in tool.run("topicRoute", "-t", "Made")
 
 
+def test_the_type_of_messages_is_declared(version, tool, broker):
+    if version.startswith("4"):
+        pytest.skip("the tool of 4.x has no attributes")
+    make = ("updateTopic", "-b", broker.broker, "-t", "Typed", "-r", "2", "-w", "2", "-a")
+    assert "success" in tool.run(*make, "+message.type=FIFO")
+
+    async def attributes():
+        async with AdminClient(broker.name_server) as admin:
+            return (await admin.topic_configs(broker.broker))["Typed"].get("attributes")
+
+    assert asyncio.run(attributes()) == {"message.type": "FIFO"}
+    assert "allowed are UNSPECIFIED, NORMAL" in tool.run(*make, "+message.type=FIF0")
+    assert "success" in tool.run(*make, "-message.type")
+    assert not asyncio.run(attributes())
+
+
 def test_messages_are_sent_found_and_printed(version, tool, broker, shop):
     assert "SEND_OK" in tool.run("sendMessage", "-t", "Shop", "-p", "from the tool", "-k", "tool-key", "-c", "TagT")
     assert tool.run("checkMsgSendRT", "-t", "Shop", "-a", "3", "-s", "10").count("true") == 3

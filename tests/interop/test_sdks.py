@@ -1,27 +1,12 @@
-"""The SDKs of RocketMQ 5 over gRPC, unmodified and in their default settings, against our broker."""
+"""The SDKs of RocketMQ 5 over gRPC, unmodified and in their default settings, against our broker (docs/spec/grpc.md §11, 3)."""
 
 import asyncio
-import os
-import shutil
-import sys
 
 import pytest
 
 from broker_core.client.admin import AdminClient
 from tests.support.broker_process import running_broker
-from tests.support.foreign_client import case_results
-from tests.support.toolchains import (
-    GO_SDK,
-    NODE_SDK,
-    SHORT_LIVED,
-    SUPPORT,
-    go_module,
-    go_program,
-    java_sdk,
-    node_packages,
-    python_sdk,
-    run,
-)
+from tests.support.sdk_programs import go_sdk_program, java_program, node_program, python_program
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
@@ -41,48 +26,45 @@ def broker(tmp_path):
         yield running
 
 
-def make_topics(broker, language):
+@pytest.fixture
+def home(tmp_path):
+    made = tmp_path / "home"
+    made.mkdir()
+    return made
+
+
+def results(broker, program):
     async def make():
         async with AdminClient(broker.name_server) as admin:
             for kind in ("", "-fifo", "-push", "-tx"):
-                await admin.create_topic(f"sdk-{language}{kind}", queues=4)
+                await admin.create_topic(f"sdk-{program.language}{kind}", queues=4)
 
     asyncio.run(make())
-
-
-def results(broker, language, command, environment=None):
-    make_topics(broker, language)
-    return case_results([*map(str, command), broker.grpc], environment or os.environ)
+    found = program.results(broker.grpc)
+    assert program.faults() == []
+    return found
 
 
 def expected(fields, delay, *left_out):
     return {name: value for name, value in EVERY.items() if name not in left_out} | {"fields": fields, "delay": delay}
 
 
-def test_java(broker, tmp_path_factory):
-    path = java_sdk(tmp_path_factory.mktemp("java-sdk"), "SdkCases.java")
-    found = results(broker, "java", ["java", *SHORT_LIVED, "-Dmq.consoleAppender.enabled=false", "-cp", path, "SdkCases"])
+def test_java(broker, tmp_path_factory, home):  # [3]
+    found = results(broker, java_program(tmp_path_factory.mktemp("java-sdk"), home, "SdkCases"))
     assert found == expected("T 2 {color=red} true", "late true")
 
 
-def test_python(broker, tmp_path_factory, tmp_path):
-    packages = python_sdk(tmp_path_factory.mktemp("python-sdk"))
-    environment = {**os.environ, "PYTHONPATH": str(packages), "HOME": str(tmp_path)}
-    found = results(broker, "python", [sys.executable, "-P", SUPPORT / "sdk_cases.py"], environment)
+def test_python(broker, tmp_path_factory, home):  # [3]
+    found = results(broker, python_program(tmp_path_factory.mktemp("python-sdk"), home, "sdk_cases"))
     assert found == expected("T 1 red", "late True")
 
 
-def test_node(broker, tmp_path_factory, tmp_path):
-    packages = node_packages(tmp_path_factory.mktemp("node-sdk"), (NODE_SDK,))
-    program = shutil.copy(SUPPORT / "sdk_cases.js", tmp_path)
-    environment = {**os.environ, "NODE_PATH": str(packages / "node_modules")}
-    assert results(broker, "node", ["node", program], environment) == expected("T 2 red", "late true", "push", "transactions")
+def test_node(broker, tmp_path_factory, home):  # [3]
+    found = results(broker, node_program(tmp_path_factory.mktemp("node-sdk"), home, "sdk_cases"))
+    assert found == expected("T 2 red", "late true", "push", "transactions") | {"errors": "0"}
 
 
 @pytest.mark.slow
-def test_go(broker, tmp_path_factory):
-    module = go_module(tmp_path_factory.mktemp("go-sdk"), GO_SDK, ("",))
-    shutil.copy(SUPPORT / "sdk_cases.go", module)
-    run(["go", "mod", "tidy"], cwd=module)
-    found = results(broker, "go", [go_program(module, "sdk_cases.go")])
+def test_go(broker, tmp_path_factory, home):  # [3]
+    found = results(broker, go_sdk_program(tmp_path_factory.mktemp("go-sdk"), home, "sdk_cases"))
     assert found == expected("T 2 red", "late true", "push")

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.timeout(600)
 
 UNKNOWN_OUTSIDE = {
     r"members of team/last_heartbeat_ms/\d": "brokers do not tell when they heard of a consumer",
+    r"members of team/protocol/\d": "nor which protocol it speaks",
+    r"life of an order/protocol/\d": "nor which protocol the members of a group speak",
     r"clients/rows/\d/(heartbeat|connected)_ms": "nor since when it is connected; of producers 4.x and 5.x tell the heartbeat",
     r"open transactions/next_check_ms/\d": "the time of the next check is known inside a broker only",
     r"figures/totals/transactions_(waiting|committed|rolled_back|unknown|given_up|expired|checks|next_round_ms|unread)": (

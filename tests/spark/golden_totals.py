@@ -24,7 +24,7 @@ class Record:
         self.told, self.properties = message.columns, message.columns["properties"]
         self.stored_ms, self.size = self.told["storeTimestamp"], self.told["storeSize"]
         self.body_bytes = self.told["storedBodyLength"]
-        self.host = self.told["bornHost"].rpartition(":")[0].replace("[0:0:0:0:0:0:0:1]", "[::1]")
+        self.host = self.told["bornHost"].rpartition(":")[0].strip("[]")
         self.tag, self.id = self.properties.get("TAGS"), self.properties.get("UNIQ_KEY")
         self.keys = self.properties.get("KEYS", "").split()
         self.real_topic = self.properties.get("REAL_TOPIC", self.topic)

@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from broker_core.protocol.retry_names import KnownNames
 from spark_reports.datasource.schema import SKIPPED_COLUMNS
 from spark_reports.reports.calendar import by_hour
 from spark_reports.reports.compare import COMPARE_COLUMNS, by_period
@@ -111,7 +112,7 @@ def test_latencies_of_clocks_ahead_stand_apart_and_copies_do_not_count(spark):
     )  # fmt: skip
     found = latency_by(with_latency(made), "host", "skew").where("skew <> 'none'")
     assert rows(found, "host", "skew", "messages", "min_ms", "p50_ms", "max_ms") == [
-        ("10.0.0.1", "plausible", 2, 10, 20.0, 30), ("[::1]", "ahead of the broker's", 1, -2_000, -2_000.0, -2_000),
+        ("10.0.0.1", "plausible", 2, 10, 20.0, 30), ("::1", "ahead of the broker's", 1, -2_000, -2_000.0, -2_000),
     ]  # fmt: skip
     assert [row["messages"] for row in latency_by(with_latency(made), "skew").where("skew = 'none'").collect()] == [1]
 
@@ -237,6 +238,60 @@ def test_retries_of_consumers_that_pop_are_of_their_group_and_topic(spark):
         ("a_b", "my_orders", 2, "dead"), ("c", "gone", 1, "not seen again"), ("of_orders", "orders", 1, "not seen again"),
     ]  # fmt: skip
     assert rows(dead_letters(made, START_MS), "group", "topic") == [("a_b", "my_orders")]
+
+
+COLLIDING = "%RETRY%g_a_t"
+"""The retry topic of group g_a on topic t, and of group g on topic a_t."""
+
+
+DEAD_OF_G_A = {"topic": "%DLQ%g_a", "kind": "dead_letter", "origin_id": "x", "retry_topic": "t"}
+
+
+def shared_retries(spark, *more):
+    """Three messages of a retry topic that two pairs share, of which the second died in group g."""
+    popped = {"topic": COLLIDING, "kind": "retry", "reconsume_times": 1}
+    return messages(
+        spark, dict.fromkeys((*RETRY_COLUMNS, *DEAD_COLUMNS)),
+        popped | {"unique_key": "k"}, popped | {"unique_key": "l"}, popped | {"unique_key": "l", "reconsume_times": 2},
+        {"topic": "%DLQ%g", "kind": "dead_letter", "unique_key": "l", "retry_topic": COLLIDING, "origin_id": "o"},
+        popped | {"unique_key": "m"}, *more,
+    )  # fmt: skip
+
+
+SHARED = ("group", "topic", "attempt", "state", "shared", "pairs")
+
+
+def test_retries_of_two_pairs_with_one_retry_topic_are_of_both_unless_a_dead_letter_names_the_group(spark):
+    known = KnownNames({"g", "g_a"}, {"t", "a_t"})
+    found = rows(chains(shared_retries(spark), known), *SHARED)
+    unclear = ("g / g_a", "a_t / t", 1, "not seen again", COLLIDING, "g+a_t, g_a+t")
+    assert found == [unclear, unclear, ("g", "a_t", 2, "dead", None, None)]
+    assert rows(dead_letters(shared_retries(spark), START_MS), "group", "topic") == [("g", "a_t")]
+
+
+@pytest.mark.parametrize(
+    ("known", "more", "owner"),
+    [
+        (KnownNames({"g_a", "h"}, {"t"}), (), ("g_a", "t")),
+        (KnownNames(), ({"topic": "t"}, DEAD_OF_G_A), ("g_a", "t")),
+        (KnownNames({"g_a"}, frozenset()), (), ("g_a", "t")),
+        (KnownNames({"g"}, {"a_t", "t"}), (), ("g", "a_t")),
+    ],
+)  # fmt: skip
+def test_retries_are_of_the_one_pair_that_is_known(spark, known, more, owner):
+    popped = {"topic": COLLIDING, "kind": "retry", "reconsume_times": 1, "unique_key": "k"}
+    made = messages(spark, RETRY_COLUMNS, popped, *more)
+    assert (*owner, None) in rows(chains(made, known), "group", "topic", "shared")
+
+
+def test_retries_of_unknown_groups_and_topics_name_every_pair(spark):
+    popped = {"topic": COLLIDING, "kind": "retry", "reconsume_times": 1, "unique_key": "k"}
+    newer = popped | {"topic": "%RETRY%g_a+t", "unique_key": "l"}
+    made = chains(messages(spark, RETRY_COLUMNS, popped, newer))
+    assert rows(made, *SHARED) == [
+        ("g / g_a", "a_t / t", 1, "not seen again", COLLIDING, "g+a_t, g_a+t"),
+        ("g_a", "t", 1, "not seen again", None, None),
+    ]
 
 
 def test_dead_letters_have_an_age_and_what_is_common_to_them(spark):
@@ -426,7 +481,7 @@ def test_producers_are_hosts_whatever_their_ports(spark):
         {"born_host": "10.0.0.2:1"}, {"kind": "committed"}, {"born_host": "10.0.0.1:9", "ms": HOUR_MS},
     )  # fmt: skip
     assert rows(producer_rows(made, "host"), "host", "messages", "topics", "store_bytes") == [
-        ("10.0.0.1", 3, 2, 300), ("10.0.0.2", 1, 1, 100), ("[::1]", 1, 1, 100),
+        ("10.0.0.1", 3, 2, 300), ("10.0.0.2", 1, 1, 100), ("::1", 1, 1, 100),
     ]  # fmt: skip
     assert rows(over_time(made, HOUR_MS, 2), "host", "bucket_ms", "messages") == [
         ("10.0.0.1", START_MS, 2), ("10.0.0.1", START_MS + HOUR_MS, 1), ("10.0.0.2", START_MS, 1),

@@ -92,6 +92,7 @@ def at_snapshot(name: str, *, before: bool) -> None:
     """Kill around the write of a snapshot, of which there are many then."""
     from broker_core.engine.atomic.snapshot import PREFIX, SnapshotFiles
     from broker_core.engine.processors import atomic_service
+    from broker_core.platform import replacing
 
     atomic_service.TICK_SECONDS, atomic_service.SNAPSHOT_TICKS = 0.05, 1
     if name == "replace":
@@ -99,7 +100,7 @@ def at_snapshot(name: str, *, before: bool) -> None:
         def is_snapshot(_temporary: Path, path: Path) -> bool:
             return path.name.startswith(PREFIX)
 
-        kill_at_call(Path, "replace", 1, before=before, when=is_snapshot)
+        kill_at_call(replacing, "replace", 1, before=before, when=is_snapshot)
     else:
         kill_at_call(SnapshotFiles, name, 1, before=before)
 

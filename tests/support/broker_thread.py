@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
+from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.protocol.json_body import MessageQueue
@@ -48,19 +49,21 @@ class BrokerThread:
 
 
 @contextlib.contextmanager
-def broker_thread(root: Path, settings: BrokerConfig | None = None) -> Iterator[BrokerThread]:
+def broker_thread(
+    root: Path, settings: BrokerConfig | None = None, *, clock: Callable[[], int] = wall_clock_ms
+) -> Iterator[BrokerThread]:
     """A broker on a store directory while the block lasts; ``settings`` instead of the usual ones."""
     usual = BrokerConfig(listen_port=0, name_server_port=0, broker_name=BROKER, store=StoreConfig(root=root))
     config = usual if settings is None else settings
     with ClientThread() as thread:
-        broker = thread.call(_started(config))
+        broker = thread.call(_started(config, clock))
         try:
             yield BrokerThread(thread, broker, root)
         finally:
             thread.call(broker.stop())
 
 
-async def _started(config: BrokerConfig) -> EmbeddedBroker:
-    broker = EmbeddedBroker(config)
+async def _started(config: BrokerConfig, clock: Callable[[], int]) -> EmbeddedBroker:
+    broker = EmbeddedBroker(config, clock=clock)
     await broker.start()
     return broker

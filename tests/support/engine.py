@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.grpc.endpoint import GrpcEndpoint
 from broker_core.engine.processors.atomic_service import AtomicService
+from broker_core.engine.processors.pop.pop_family import PopFamily
 from broker_core.engine.schedule.delay_console import DelayConsole
 from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.store.message_store import MessageStore
@@ -56,6 +58,8 @@ class Engine:
         self.transactions: Transactions | None = None
         self.atomic: AtomicService | None = None
         self.timers: TimerConsole | None = None
+        self.pops: PopFamily | None = None
+        self.grpc: GrpcEndpoint | None = None
 
     def open_connections(self) -> list[tuple[str, OpenConnection]]:
         """Those that a test opened."""

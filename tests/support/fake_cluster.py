@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from broker_core.config import RemotingLimits
+from broker_core.protocol.addresses import address_of
 from broker_core.protocol.admin.routes import MASTER_ID
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand, encode_command
@@ -113,9 +114,13 @@ class FakeBroker:
     """Topic → messages that wait for a time of their own."""
     stored_at: str = ""
     """Address that its messages name as that of their store, where it is not its own: it moved, or took its master's place."""
+    host: str = "127.0.0.1"
+    """Where it listens, an IP address."""
+    announced: str = ""
+    """Host of the address that it registers, where that is spelled otherwise."""
 
     async def start(self) -> None:
-        self.server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
+        self.server = RemotingServer(self.host, self.port, self._handle, limits=RemotingLimits())
         await self.server.start()
         self.port = self.server.port
 
@@ -124,7 +129,12 @@ class FakeBroker:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return address_of(self.host, self.port)
+
+    @property
+    def registered(self) -> str:
+        """The address that it registers at the name server."""
+        return f"{self.announced}:{self.port}" if self.announced else self.address
 
     def answer_all(self, answer: Answer) -> None:
         """Answer every request so."""
@@ -234,6 +244,8 @@ class FakeCluster:
     """Brokers that the name server has forgotten."""
     slaves: dict[str, int] = field(default_factory=dict)
     """Brokers that are registered under this id alone, as a slave is."""
+    host: str = "127.0.0.1"
+    """Where the name server listens, an IP address."""
 
     async def __aenter__(self) -> Self:
         self.port = 0
@@ -245,7 +257,7 @@ class FakeCluster:
         await asyncio.gather(self._server.stop(), *(broker.stop() for broker in self.brokers))
 
     async def start_name_server(self) -> None:
-        self._server = RemotingServer("127.0.0.1", self.port, self._handle, limits=RemotingLimits())
+        self._server = RemotingServer(self.host, self.port, self._handle, limits=RemotingLimits())
         await self._server.start()
         self.port = self._server.port
 
@@ -254,7 +266,7 @@ class FakeCluster:
 
     @property
     def name_server(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return address_of(self.host, self.port)
 
     def requests(self) -> int:
         """Requests to brokers so far."""
@@ -273,7 +285,7 @@ class FakeCluster:
         return [broker for broker in self.brokers if broker.name not in self.hidden]
 
     def _data(self, broker: FakeBroker) -> dict[str, Any]:
-        addresses = {self.slaves.get(broker.name, MASTER_ID): broker.address}
+        addresses = {self.slaves.get(broker.name, MASTER_ID): broker.registered}
         return {"brokerName": broker.name, "cluster": "C", "brokerAddrs": addresses}
 
     def _cluster(self, _: Connection, command: RemotingCommand) -> RemotingCommand:

@@ -20,7 +20,7 @@ def fake_delays(taken_ms: int) -> DelayState:
     """18 levels with 3,904 messages; level 16 comes late."""
     pending = np.array(DELAY_PENDING, np.int64)
     late = np.full(len(pending), 31.0)
-    late[15] = 212.0
+    late[15] = 1_212.0
     return DelayState(
         level=np.arange(1, len(pending) + 1),
         delay_ms=np.array(DELAYS_MS, np.int64),
@@ -36,8 +36,8 @@ def fake_delays(taken_ms: int) -> DelayState:
 
 
 def fake_lateness() -> Lateness:
-    """1,500 deliveries of 25 minutes; 14 of them later than 100 ms, one of those a timer."""
-    starts = (0, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+    """1,500 deliveries of 25 minutes; 14 of them later than a second, one of those a timer."""
+    starts = (0, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
     levels = (20, 80, 300, 700, 320, 66, 10, 3, 0, 0)
     return Lateness(starts, levels, (*(0,) * 8, 1, 0), 1_500)
 

@@ -124,6 +124,7 @@ def fake_members(group: str) -> Members:
         version=["V4_9_8"] * count,
         last_heartbeat_ms=[TAKEN_MS - 4_000 - i * 900 for i in range(count)],
         subscriptions=[{topic: "*"} for _ in range(count)],
+        protocol=["remoting"] * count,
     )
 
 

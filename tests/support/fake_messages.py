@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
-from broker_core.worker.questions.stored_messages import Lifeline, MessageDetail, MessagePage
+from broker_core.worker.questions.stored_messages import BrowseTopic, Lifeline, MessageDetail, MessagePage, TopicPage
 from monitoring.state import ClusterState
 from tests.support.fake_figures import fake_state
 from tests.support.fake_shop import TAKEN_MS
@@ -22,6 +23,32 @@ def fake_body(number: int) -> bytes:
         "items": [{"sku": "SKU-10027", "qty": 2}],
     }
     return json.dumps(order, ensure_ascii=False).encode()
+
+
+MESSAGE_LISTS = (
+    "queue_id", "queue_offset", "physical_offset", "store_ms", "born_ms", "body_bytes", "tag", "keys", "unique_key",
+    "body_start",
+)  # fmt: skip
+
+
+def fake_topic_page(state: ClusterState | None, asked: BrowseTopic) -> TopicPage:
+    """A page of all queues, which are equally long from the edge on."""
+    state = state or fake_state()
+    catalog = state.catalog
+    rows = [i for i, t in enumerate(catalog.queue_topic) if catalog.topics[t] == asked.topic]
+    ends = {catalog.queue_id[i]: int(state.queue_max_offset[i]) for i in rows} or {0: 0}
+    told = dict(zip(asked.edge_queue, asked.edge_offset, strict=True))
+    newer = asked.newer or asked.at_ms >= 0
+    edges = {queue: told.get(queue, 0 if newer else end) for queue, end in ends.items()}
+    each = -(-asked.count // len(edges))
+    first = {queue: edge if newer else max(0, edge - each) for queue, edge in edges.items()}
+    end = {queue: min(ends[queue], edge + each) if newer else edge for queue, edge in edges.items()}
+    pages = [fake_page(state, asked.topic, queue, first[queue], end[queue] - first[queue]) for queue in edges]
+    lists = {name: [value for page in pages for value in getattr(page, name)] for name in MESSAGE_LISTS}
+    order = sorted(range(len(lists["store_ms"])), key=lambda i: -lists["store_ms"][i])[: asked.count]
+    chosen: dict[str, Any] = {name: [values[i] for i in order] for name, values in lists.items()}
+    page = replace(pages[0], **chosen)
+    return TopicPage(page, list(edges), list(first.values()), list(end.values()))
 
 
 def fake_page(state: ClusterState | None, topic: str, queue_id: int, start_offset: int, count: int) -> MessagePage:

@@ -9,6 +9,7 @@ from broker_core.protocol.json_body import emit
 from broker_core.protocol.properties_text import format_properties
 from broker_core.worker.questions.administration import BrokerAnswer, ConnectionPage, StorePicture
 from broker_core.worker.questions.history import EventPage, ReadEvents
+from broker_core.worker.questions.in_flight import InFlightPage
 
 TAKEN_MS = 1_795_227_302_640
 GIB = 1 << 30
@@ -44,6 +45,25 @@ def fake_connections(taken_ms: int = TAKEN_MS) -> ConnectionPage:
         member_group=[member[3] for member in members],
         member_heartbeat_ms=[taken_ms - member[4] for member in members],
         member_topics=[dict(member[5]) for member in members],
+        protocol=["remoting"] * count,
+        streams=[-1] * count,
+        leases=[-1] * count,
+        member_kind=["producer" if member[1] == "producer" else "push consumer" for member in members],
+    )
+
+
+def fake_in_flight(group: str) -> InFlightPage:
+    """Three queues of the group that settles payments, the first with a message that is due; none of others."""
+    count = 3 if group == "payment-settle" else 0
+    return InFlightPage(
+        taken_ms=TAKEN_MS,
+        group=[group] * count,
+        topic=["payments"] * count,
+        queue_id=list(range(count)),
+        messages=[4, 12, 1][:count],
+        next_due_ms=[TAKEN_MS - 200, TAKEN_MS + 9_000, TAKEN_MS + 41_000][:count],
+        oldest_ms=[TAKEN_MS - 60_200, TAKEN_MS - 51_000, TAKEN_MS - 19_000][:count],
+        in_order=[False, False, True][:count],
     )
 
 

@@ -39,6 +39,7 @@ from broker_core.worker.questions.history import (
     ReadHistory,
     ReadOwnership,
 )
+from broker_core.worker.questions.in_flight import ListInFlight
 from broker_core.worker.questions.letter_notes import NoteQuery
 from broker_core.worker.questions.lifecycle import Done, Ready
 from broker_core.worker.questions.question import Question
@@ -47,8 +48,10 @@ from broker_core.worker.questions.searches import (
     ContinueSearch,
     EndFollow,
     EndSearch,
+    FindBound,
     Followed,
     FollowStarted,
+    FoundBound,
     SearchHits,
     SearchStarted,
     StartFollow,
@@ -56,6 +59,7 @@ from broker_core.worker.questions.searches import (
 )
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    BrowseTopic,
     FieldValues,
     FindOffset,
     FoundOffset,
@@ -87,8 +91,8 @@ from tests.support.fake_delays import DELAY_PENDING, fake_delayed, fake_delays, 
 from tests.support.fake_figures import fake_measures, fake_members, fake_state
 from tests.support.fake_history import fake_history, fake_history_lines, fake_ownership
 from tests.support.fake_letter_notes import fake_letter_notes
-from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page
-from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_store
+from tests.support.fake_messages import fake_body, fake_detail, fake_lifeline, fake_page, fake_topic_page
+from tests.support.fake_operations import fake_broker_answers, fake_connections, fake_events, fake_in_flight, fake_store
 from tests.support.fake_shop import PAYMENT_SHARES, READY, TAKEN_MS, TOPICS
 from tests.support.fake_transactions import fake_atomic, fake_ended_transactions, fake_transaction_history, fake_transactions
 
@@ -318,6 +322,7 @@ class FakeSource:
     def made_answers(self) -> Answers:
         """What each kind of question is answered with from the start."""
         return {
+            BrowseTopic: lambda one: fake_topic_page(self.state, one),
             BrowseQueue: lambda one: fake_page(self.state, one.topic, one.queue_id, one.start_offset, one.count),
             FindOffset: lambda _one: FoundOffset(FOUND_OFFSET),
             ReadMessage: lambda one: fake_detail(one.physical_offset),
@@ -332,6 +337,7 @@ class FakeSource:
             ListConnections: lambda _one: fake_connections(),
             CloseConnection: _done,
             ReadStore: lambda _one: fake_store(),
+            ListInFlight: lambda one: fake_in_flight(one.group),
             ListMembers: lambda one: fake_members(one.group),
             NoteEvent: _done,
             ReadHistory: fake_history_lines,
@@ -349,6 +355,7 @@ class FakeSource:
             ResumeTransaction: _done,
             ListAtomic: lambda _one: fake_atomic(),
             AbortAtomic: _done,
+            FindBound: lambda one: FoundBound(TAKEN_MS - 60_000, one.count),
             StartSearch: lambda _one: SearchStarted(1, ["scan of 1 queue, 0 messages"], 0),
             ContinueSearch: lambda one: SearchHits(one.search_id, [], [], [], [], [], [], [], [], [], [], [], 0, 0, 0, True),
             EndSearch: _done,

@@ -6,7 +6,11 @@ import contextlib
 import multiprocessing
 from collections.abc import Iterator
 from multiprocessing import forkserver, resource_tracker
-from multiprocessing.context import ForkServerContext
+from multiprocessing.context import ForkServerContext, SpawnContext
+
+import pytest
+
+from tests.support.plain_ways import take_plain_ways
 
 
 @contextlib.contextmanager
@@ -24,3 +28,14 @@ def fork_server(*preloaded: str) -> Iterator[ForkServerContext]:
         # There is no public way to end the two helpers; they would live as long as this process.
         forkserver._forkserver._stop()  # type: ignore[attr-defined]
         resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def plain_processes() -> Iterator[SpawnContext]:
+    """Make processes without fork, which take the plain ways of the platform, as this one does while the block lasts."""
+    with pytest.MonkeyPatch.context() as patch:
+        take_plain_ways(patch)
+        try:
+            yield multiprocessing.get_context("spawn")
+        finally:
+            resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]

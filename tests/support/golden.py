@@ -32,9 +32,16 @@ GOLDEN_NAMES = (
 )
 
 
+JAVAS_LOOPBACK = "[0:0:0:0:0:0:0:1]"
+"""The one IPv6 host of the descriptions, which Java wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class GoldenMessage:
-    """One message as the real broker served it; ``columns`` under the names of the description."""
+    """One message as the real broker served it.
+
+    ``columns`` are under the names of the description; IPv6 hosts in them are spelled as RFC 5952 does.
+    """
 
     topic: str
     queue_id: int
@@ -70,7 +77,9 @@ class GoldenStore:
         names = self.expected["messageColumns"]
         for queue in self.expected["queues"]:
             for row in queue["messages"]:
-                yield GoldenMessage(queue["topic"], queue["queueId"], dict(zip(names, row, strict=True)))
+                columns = dict(zip(names, row, strict=True))
+                columns |= {name: columns[name].replace(JAVAS_LOOPBACK, "[::1]") for name in ("bornHost", "storeHost")}
+                yield GoldenMessage(queue["topic"], queue["queueId"], columns)
 
     def searches(self) -> Iterator[dict[str, Any]]:
         """Offset-by-time requests and their answers."""

@@ -150,4 +150,6 @@ def message(topic: str, body: bytes = b"body", **system: Any) -> pb.Message:
     """A message as SDKs make it; ``properties`` are the user's."""
     user = system.pop("properties", {})
     system.setdefault("message_id", f"01{uuid.uuid4().hex.upper()}")
-    return pb.Message(topic=resource(topic), user_properties=user, system_properties=pb.SystemProperties(**system), body=body)
+    made = pb.Message(topic=resource(topic), user_properties=user, system_properties=pb.SystemProperties(**system), body=body)
+    made.system_properties.born_timestamp.GetCurrentTime()  # a proxy takes a message without it for one of 1970
+    return made

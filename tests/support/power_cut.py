@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.platform.kernel_sync import KernelSync
 from tests.support.store_bench import FaultyDisk
 
 PAGE_BYTES = 4096
@@ -84,7 +84,7 @@ class PowerCutDisk(FaultyDisk):
         return {path: path.read_bytes() for path in paths}
 
 
-class PowerCutKernel(KernelSync):
+class PowerCutKernel:
     """Syncs of a `PowerCutDisk` that end when somebody looks: sure is only what was there at their start."""
 
     def __init__(self, disk: PowerCutDisk) -> None:

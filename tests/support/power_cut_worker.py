@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.platform.kernel_sync import KernelSync
 from tests.support import kill_points
 from tests.support.power_cut import PowerCutDisk
 

@@ -55,11 +55,12 @@ class RealBroker:
 
     def __post_init__(self) -> None:
         need("java", "mvn")
-        name_server, broker = free_port(), free_port()
+        name_server, broker, proxy = free_port(), free_port(), free_port()
         self._environment = {
             **os.environ,
             "PEER_NS_PORT": str(name_server),
             "PEER_PORT": str(broker),
+            "PEER_PROXY_PORT": str(proxy),
             "PEER_HEAP": "384m",
             "JAVA_TOOL_OPTIONS": " ".join(SHORT_LIVED),
         }
@@ -92,6 +93,17 @@ class RealBroker:
             )
             raise AssertionError(f"RocketMQ {self.version} does not start: {done.stderr[-500:]} {said}")
 
+    @property
+    def grpc_port(self) -> int:
+        """Where its proxy listens for gRPC, once `start_proxy` has returned."""
+        return int(self._environment["PEER_PROXY_PORT"])
+
+    def start_proxy(self) -> None:
+        """Start a RocketMQ Proxy in cluster mode before it, which `stop` ends with it."""
+        self.until_registered()
+        done = self._run("proxy", self.version, str(self.folder))
+        assert done.returncode == 0, done.stderr[-1_500:]
+
     def until_registered(self) -> None:
         """Wait until its name server leads to it: on a busy machine that may come late, or be lost for half a minute."""
 
@@ -106,7 +118,7 @@ class RealBroker:
 
     def stop(self, *, kill: bool = False) -> None:
         """End it, in good order or by force; returns when it is gone, which may take it longer than its program waits."""
-        files = [self.folder / f"{name}.pid" for name in ("broker", "namesrv")]
+        files = [self.folder / f"{name}.pid" for name in ("proxy", "broker", "namesrv")]
         processes = [int(path.read_text()) for path in files if path.exists()]
         assert self._run("kill" if kill else "stop", str(self.folder)).returncode == 0
         self._until_ended(processes)

@@ -3,7 +3,8 @@
 const { Producer, SimpleConsumer } = require('rocketmq-client-nodejs');
 
 const endpoints = process.argv[2];
-const quiet = { info() {}, warn() {}, error() {}, debug() {} };
+let errors = 0;
+const quiet = { info() {}, warn() {}, error() { errors += 1; }, debug() {} };
 
 async function consumer(consumerGroup, topic) {
   const made = new SimpleConsumer({ consumerGroup, endpoints, namespace: '', logger: quiet, awaitDuration: 5000,
@@ -48,6 +49,7 @@ async function main() {
   await simple.shutdown();
   await ordered.shutdown();
   await producer.shutdown();
+  console.log('case errors', errors);
   process.exit(0);
 }
 

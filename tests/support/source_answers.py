@@ -110,7 +110,8 @@ def _queue_place(row: Data) -> tuple[str, int, int]:
 
 def _clients(page: ConnectionPage) -> Data:
     """Clients in groups; there are more connections, which brokers tell nobody of."""
-    rows = zip(page.member_role, page.member_group, page.member_row, page.member_heartbeat_ms, page.member_topics, strict=True)
+    columns = (page.member_role, page.member_group, page.member_row, page.member_heartbeat_ms, page.member_topics)
+    rows = zip(*columns, page.member_kind, strict=True)
     clients = [
         {
             "role": role,
@@ -121,8 +122,9 @@ def _clients(page: ConnectionPage) -> Data:
             "heartbeat_ms": _plain_value("heartbeat_ms", heartbeat_ms),
             "connected_ms": _plain_value("connected_ms", page.connected_ms[row]),
             "topics": topics,
+            "kind": kind,
         }
-        for role, group, row, heartbeat_ms, topics in rows
+        for role, group, row, heartbeat_ms, topics, kind in rows
     ]
     return {"rows": sorted(clients, key=lambda client: (client["role"], client["group"]))}
 

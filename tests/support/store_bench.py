@@ -11,8 +11,8 @@ from typing import Any
 from broker_core.config import StoreConfig
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.index_service import Progress
-from broker_core.engine.store.kernel_sync import KernelSync
 from broker_core.engine.store.message_store import MessageStore
+from broker_core.platform.kernel_sync import KernelSync
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from tests.support.clock import ManualClock
 

@@ -20,12 +20,24 @@ SDK_VERSION = "5.2.0"
 GO_SDK = "github.com/apache/rocketmq-clients/golang/v5@v5.1.4"
 NODE_SDK = "rocketmq-client-nodejs@1.0.8"
 PYTHON_SDK = "rocketmq-python-client==5.1.2"
+RUST_SDK = "5.0.0"
 NODE_PACKAGES = ("ali-ons@3.12.0", "urllib@4.9.1")
 
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options of Java machines that run for seconds: without the optimizing compiler they take half of the processor."""
 
 _FETCH_SECONDS = 280
+_BUILD_SECONDS = 800
+_CARGO = """[package]
+name = "interop"
+version = "0.1.0"
+edition = "2021"
+
+[dependencies]
+rocketmq = "=VERSION"
+tokio = { version = "1", features = ["full"] }
+time = { version = "0.3", features = ["local-offset"] }
+"""
 _WORKER_VARIABLE = "PYTEST_XDIST_WORKER"
 _SDK_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
 <groupId>orbit</groupId><artifactId>interop</artifactId><version>1</version><dependencies>
@@ -172,3 +184,16 @@ def node_packages(folder: Path, packages: Sequence[str] = NODE_PACKAGES) -> Path
         run(["npm", "install", "--prefix", made, "--no-audit", "--no-fund", "--ignore-scripts", *packages])
 
     return _made_once(folder.parent, f"node-{packages[0].partition('@')[0]}", install)
+
+
+def rust_project(folder: Path) -> Path:
+    """A project of Cargo with the Rust SDK of gRPC, built once; its program is ``src/main.rs``."""
+    need("cargo")
+
+    def build(project: Path) -> None:
+        (project / "Cargo.toml").write_text(_CARGO.replace("VERSION", RUST_SDK))
+        (project / "src").mkdir()
+        (project / "src" / "main.rs").write_text("fn main() {}\n")
+        run(["cargo", "build", "-q"], cwd=project, seconds=_BUILD_SECONDS)
+
+    return _made_once(folder.parent, "rust-sdk", build)

@@ -38,7 +38,7 @@ from tests.support.page_portrait import comparable, portrait
 
 A = TypeVar("A")
 PATIENCE_S = 150.0
-PAGE_PATIENCE_S = 45.0
+PAGE_PATIENCE_S = 150.0
 """For a page to be as it is wanted."""
 TURN_MS = 20
 QUIET_TURNS = 25

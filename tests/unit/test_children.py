@@ -90,9 +90,10 @@ def test_no_process_is_started_with_an_inherited_environment():
             given = {word.arg: ast.unparse(word.value) for word in call.keywords}
             found[path] = given.get("env", "inherited")
     assert found.pop("gui/processes/program.py") == "inherited"  # it sets the environment of each `QProcess`
+    assert found.pop("broker_core/platform/process_groups.py") == "inherited"  # the same program, which drops what it ignores
     own = {"environment()", "child_environment()", "machine_environment()", "self._environment(java, home, conf)"}
     assert {path: given for path, given in found.items() if given not in own} == {}
     assert sorted(found) == [
-        "broker_core/worker/search_process.py", "monitoring/payload/schemas.py", "spark_reports/class_cache.py",
-        "spark_reports/java_machine.py", "spark_reports/output/pdf.py",
+        "broker_core/tools/commands/desktop.py", "broker_core/worker/search_process.py", "monitoring/payload/schemas.py",
+        "spark_reports/class_cache.py", "spark_reports/java_machine.py", "spark_reports/output/pdf.py",
     ]  # fmt: skip

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from broker_core.kept_file import DAMAGED_MAX, KeptFile, backup_path, replace_file
+from broker_core.platform import files, replacing
 
 STEPS = ("open", "pwrite", "fchmod", "link", "rename", "replace", "unlink", "close", "fsync")
 STEPS_MAX = 40
@@ -138,10 +139,11 @@ def test_bytes_are_on_the_disk_before_they_have_the_name_and_the_name_before_the
     def noted(name, function):
         return lambda *arguments, **named: (steps.append(name), function(*arguments, **named))[1]
 
-    for name in ("pwrite", "fdatasync", "replace", "fsync"):
-        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    calls = ((files, "write_at"), (os, "fdatasync"), (replacing, "replace"), (files, "sync_directory"))
+    for owner, name in calls:
+        monkeypatch.setattr(owner, name, noted(name, getattr(owner, name)))
     file.write(b"<2>")
-    assert steps == ["pwrite", "fdatasync", "replace", "fsync", "replace"]
+    assert steps == ["write_at", "fdatasync", "replace", "sync_directory", "replace"]
     assert backup_path(path).read_bytes() == b"<1>"
 
 

@@ -36,7 +36,7 @@ def keeps_its_ends(name: str) -> bool:
 def test_each_script_and_each_lock_file_is_checked_out_with_line_feeds():
     tracked = [entry.partition("\t") for entry in git("ls-files", "-s", "-z")]
     names = [name for mode, _tab, name in tracked if mode.startswith("100755") or keeps_its_ends(name)]
-    assert {"orbit", ".ci/run", "tests/support/peer/peer", "requirements.lock"} <= set(names)
+    assert {"orbit", ".ci/run", "tests/support/peer/peer", "requirements-core.lock"} <= set(names)
     others = {name: kept for name, kept in attributes(names).items() if kept != {"text": "set", "eol": "lf"}}
     assert others == {}
 
@@ -52,5 +52,5 @@ def test_no_script_and_no_lock_file_holds_a_carriage_return():
     files += [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
     texts = {path: path.read_bytes() for path in files if path.suffix != ".py" and path.suffix not in AS_THEY_ARE}
     scripts = {path: text for path, text in texts.items() if text.startswith(b"#!") or path.suffix == ".lock"}
-    assert {ROOT / "orbit", ROOT / "requirements.lock"} <= scripts.keys()
+    assert {ROOT / "orbit", ROOT / "requirements-core.lock"} <= scripts.keys()
     assert [path for path, text in scripts.items() if b"\r" in text] == []

@@ -16,6 +16,7 @@ from pathlib import Path
 from broker_core.engine.acl.accounts import AccessRules, Account, Permission, read_rules, rules_file, write_rules
 from broker_core.engine.acl.needs import OPEN, Need, Needs, RecordAt, needs_of
 from broker_core.engine.nameserver.registration import DataVersion
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.names import TRACE_TOPIC
 from broker_core.protocol.signature import ACCESS_KEY, Credentials, signature_matches
@@ -147,7 +148,7 @@ class AccessControl:
 
 
 def _host_of(address: str) -> str:
-    return address.rpartition(":")[0].strip("[]")
+    return host_of(address)
 
 
 def _is_granted(account: Account, need: Need) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from broker_core.engine.acl.accounts import Permission
 from broker_core.errors import CodecError, RecordError
+from broker_core.outside import whole_of
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.frame import Buffer, RemotingCommand
 from broker_core.protocol.json_body import parse_object
@@ -161,8 +162,8 @@ def _position(name: str, permission: Permission) -> _Reader:
     """The topic of the record that the request names by its position in the commit log."""
 
     def read(command: RemotingCommand, record_at: RecordAt) -> Iterable[Need]:
-        text = command.ext_fields.get(name, "")
-        record = record_at(int(text)) if text.isascii() and text.isdigit() else None
+        position = whole_of(command.ext_fields.get(name, ""))
+        record = None if position is None else record_at(position)
         if record is None:
             return
         try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from broker_core.config import BrokerConfig
 from broker_core.errors import NetworkError
+from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.message.model import HostAddress
 
 _ANY_HOSTS = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104  only compared with
@@ -24,20 +25,20 @@ class Addresses:
 
 def bound_addresses(config: BrokerConfig, *, name_server_port: int, port: int) -> Addresses:
     """The addresses of a broker that listens on these ports."""
-    advertised = _bracketed(config.advertised_host)
-    host = advertised if config.bind_host in _ANY_HOSTS else _bracketed(config.bind_host)
-    return Addresses(f"{host}:{name_server_port}", f"{advertised}:{port}")
+    host = config.advertised_host if host_text(config.bind_host) in _ANY_HOSTS else config.bind_host
+    return Addresses(address_of(host, name_server_port), address_of(config.advertised_host, port))
 
 
 def own_name_server(config: BrokerConfig, port: int) -> str:
     """The address of the name server for the broker beside it."""
-    return f"{_bracketed(_ANY_HOSTS.get(config.bind_host, config.bind_host))}:{port}"
+    host = host_text(config.bind_host)
+    return address_of(_ANY_HOSTS.get(host, host), port)
 
 
 async def host_address(host: str, port: int) -> HostAddress:
     """The broker's address as records hold it; a name is resolved."""
     try:
-        return HostAddress(ipaddress.ip_address(host.strip("[]")).packed, port)
+        return HostAddress(ipaddress.ip_address(host_text(host)).packed, port)
     except ValueError:
         pass
     try:
@@ -46,7 +47,3 @@ async def host_address(host: str, port: int) -> HostAddress:
         text = f"the address brokerIP1={host} that clients are told cannot be resolved ({error.strerror}): give an IP address"
         raise NetworkError(text, host=host) from error
     return HostAddress(ipaddress.ip_address(found[0][4][0]).packed, port)
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host

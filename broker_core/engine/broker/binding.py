@@ -7,6 +7,7 @@ import logging
 
 from broker_core.config import BrokerConfig
 from broker_core.errors import UsageError
+from broker_core.protocol.addresses import host_text
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,6 @@ def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(host_text(host)).is_loopback
     except ValueError:
         return False

@@ -60,7 +60,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import BugError, RequestRefusedError, StoreError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id
@@ -73,6 +73,7 @@ from broker_core.transport.tls import own_client_tls, tls_server
 
 if TYPE_CHECKING:
     from broker_core.engine.grpc.client import GrpcClient
+    from broker_core.engine.processors.pop.pop_family import PopFamily
     from broker_core.engine.schedule.timer.console import TimerConsole
     from broker_core.transport.grpc_connection import GrpcConnection
 
@@ -208,6 +209,12 @@ class EmbeddedBroker:
     def broker_address(self) -> str:
         """``host:port`` of the broker as routes name it, of one that was started."""
         return self._bound.broker
+
+    @property
+    def grpc_address(self) -> str:
+        """``host:port`` for SDKs of gRPC, of a broker that was started; empty where it has no such port."""
+        host = self._bound.broker.rpartition(":")[0]
+        return "" if self._grpc is None else f"{host}:{self._grpc.server.port}"
 
     @property
     def store(self) -> MessageStore:
@@ -479,8 +486,9 @@ class EmbeddedBroker:
 
     @property
     def connections(self) -> int:
-        """Open client connections of the broker."""
-        return len(self.client_connections)
+        """Open client connections of the broker, of both protocols."""
+        over_grpc = 0 if self._grpc is None else len(self._grpc.server.connections)
+        return len(self.client_connections) + over_grpc
 
     @property
     def client_connections(self) -> list[Connection]:
@@ -524,6 +532,11 @@ class EmbeddedBroker:
     def atomic(self) -> AtomicService | None:
         """The service of atomic transactions, if they are on and the broker serves."""
         return self._atomic if self._atomic in self._services else None
+
+    @property
+    def pops(self) -> PopFamily | None:
+        """What consumers received by POP and acknowledge later, while the broker serves."""
+        return None if self._serving is None else self._serving.dispatcher.pop
 
     @property
     def transactions(self) -> TransactionService | None:
@@ -606,8 +619,10 @@ class EmbeddedBroker:
         handle = self._name_server.answer_console if name_server else dispatcher.handle_trusted
         return await answer_console(handle, command, self.journal)
 
-    async def create_topic(self, name: str, read_queues: int, write_queues: int, permission: int) -> None:
-        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does.
+    async def create_topic(
+        self, name: str, read_queues: int, write_queues: int, permission: int, *, message_type: str = ""
+    ) -> None:
+        """Create or change a topic, as UPDATE_AND_CREATE_TOPIC does; without a type it keeps the type that it has.
 
         Raises:
             RequestRefusedError: Its name, its queues or its permission are invalid, or the disk does not take it.
@@ -615,7 +630,9 @@ class EmbeddedBroker:
         dispatcher = self._served().dispatcher
         known = self.topics.get(name)
         base = TopicConfig(name, read_queues, write_queues) if known is None else known
-        dispatcher.topics.put(replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission))
+        attributes = {**base.attributes, MESSAGE_TYPE: message_type} if message_type else base.attributes
+        wanted = replace(base, read_queues=read_queues, write_queues=write_queues, permission=permission)
+        dispatcher.topics.put(replace(wanted, attributes=attributes))
         await self._written.wait(TOPICS_FILE)
 
     # ---- timers and changes ----

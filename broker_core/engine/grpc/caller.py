@@ -9,6 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from broker_core.engine.grpc.outcome import refuse
@@ -20,9 +21,9 @@ _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
 _TEXT_MAX: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
-    """The client of one call.
+    """The client of one call; not frozen, because one is made for each call and freezing doubles that.
 
     Attributes:
         client_id: As it states itself; empty for none.
@@ -53,8 +54,13 @@ class Caller:
 
 def language_of(metadata: Mapping[str, str]) -> LanguageCode:
     """The language of an SDK; unknown ones are OTHER."""
-    name = metadata.get("x-mq-language", "").upper()
-    if name == "HTTP" or "node" in metadata.get("user-agent", ""):
+    return _language(metadata.get("x-mq-language", ""), metadata.get("user-agent", ""))
+
+
+@lru_cache(_TEXT_MAX)
+def _language(name: str, user_agent: str) -> LanguageCode:
+    name = name.upper()
+    if name == "HTTP" or "node" in user_agent:
         return LanguageCode.NODE_JS
     name = _LANGUAGES.get(name, name)
     return LanguageCode[name] if name in LanguageCode.__members__ else LanguageCode.OTHER
@@ -62,7 +68,8 @@ def language_of(metadata: Mapping[str, str]) -> LanguageCode:
 
 def header_text(metadata: Mapping[str, str], name: str) -> str:
     """A header of bounded length; empty for none."""
-    return metadata.get(name, "")[:_TEXT_MAX]
+    text = metadata.get(name, "")[:_TEXT_MAX]
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

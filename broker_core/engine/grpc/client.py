@@ -23,13 +23,21 @@ from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import emit
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.record import decode_record
-from broker_core.transport.connection import RequestTimeoutError
 
 logger = logging.getLogger(__name__)
 
+ANSWER_MS_MAX: Final = 5_000
+"""A client that has not answered a question after this time is not waited for."""
 QUESTIONS_MAX: Final = 64
 """Unanswered questions to one client."""
 _RESULTS: Final = {pb.OK: "CR_SUCCESS", pb.FAILED_TO_CONSUME_MESSAGE: "CR_LATER", pb.MESSAGE_CORRUPTED: "CR_RETURN_NULL"}
+
+_KINDS: Final = {
+    pb.PRODUCER: "producer",
+    pb.PUSH_CONSUMER: "push consumer",
+    pb.SIMPLE_CONSUMER: "simple consumer",
+    pb.PULL_CONSUMER: "pull consumer",
+}
 
 Answered = Callable[[RemotingCommand | OrbitError], None]
 
@@ -58,6 +66,7 @@ class GrpcClient:
         settings: As announced, with the broker's fields.
         last_heard_ms: Time of its last settings or heartbeat.
         stream: Where commands go; None while it has no telemetry stream.
+        is_adopted: Whether it has not announced itself to this process, and its receives describe it.
     """
 
     serialize_type = SerializeType.ROCKETMQ
@@ -72,6 +81,7 @@ class GrpcClient:
         self._clock = clock
         self.last_heard_ms = clock()
         self.stream: CommandStream | None = None
+        self.is_adopted = False
         self._questions: dict[str, _Question] = {}
 
     @property
@@ -83,6 +93,16 @@ class GrpcClient:
     def is_producer(self) -> bool:
         """Whether it announced topics to publish to."""
         return self.settings.HasField("publishing")
+
+    @property
+    def kind(self) -> str:
+        """Its type in words, such as ``push consumer``; empty for none."""
+        return _KINDS.get(self.settings.client_type, "")
+
+    @property
+    def has_renewals(self) -> bool:
+        """Whether its deliveries stay invisible until it acknowledges them: those of push consumers."""
+        return self.settings.client_type == pb.PUSH_CONSUMER
 
     @property
     def topics(self) -> list[str]:
@@ -198,7 +218,8 @@ class GrpcClient:
 
     def _await(self, command: RemotingCommand, timeout_ms: int, answered: Answered) -> str:
         nonce = uuid.uuid4().hex
-        timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._fail, nonce, f"no answer in {timeout_ms:,} ms")
+        wait_ms = min(timeout_ms, ANSWER_MS_MAX)
+        timer = asyncio.get_running_loop().call_later(wait_ms / 1000, self._fail, nonce, f"no answer in {wait_ms:,} ms")
         self._questions[nonce] = _Question(command, answered, timer)
         return nonce
 
@@ -215,7 +236,8 @@ class GrpcClient:
         question = self._questions.pop(nonce, None)
         if question is not None:
             question.timer.cancel()
-            question.answered(RequestTimeoutError(f"client {self.client_id}: {why}", address=self.remote_address))
+            remark = f"call remote timeout: client {self.client_id}: {why}"
+            question.answered(question.command.reply(ResponseCode.SYSTEM_BUSY, remark))
 
     def stacks(self, status: pb.Status, trace: pb.ThreadStackTrace) -> None:
         """Take the answer to a request for stacks."""

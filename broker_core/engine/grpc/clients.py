@@ -98,17 +98,47 @@ class GrpcClients:
         else:
             refuse(pb.BAD_REQUEST, "there is no publishing or subscription data in settings")
         data = self._consumer_data(settings)
-        client = self._clients.get(caller.client_id)
-        if client is None:
-            if len(self._clients) >= CLIENTS_MAX:
-                refuse(pb.TOO_MANY_REQUESTS, f"{CLIENTS_MAX:,} clients are connected, the limit")
-            client = self._clients[caller.client_id] = GrpcClient(caller, clock=self._state.clock)
-        client.connection, client.stream = caller.connection, stream
+        client = self._clients.get(caller.client_id) or self._added(caller)
+        client.connection, client.stream, client.is_adopted = caller.connection, stream, False
         client.settings = self._complete(settings)
         self._register(client, data)
         for serve in self._awaited.pop(client.client_id, ()):
             serve()
         return client.settings
+
+    def _added(self, caller: Caller) -> GrpcClient:
+        if len(self._clients) >= CLIENTS_MAX:
+            refuse(pb.TOO_MANY_REQUESTS, f"{CLIENTS_MAX:,} clients are connected, the limit")
+        client = self._clients[caller.client_id] = GrpcClient(caller, clock=self._state.clock)
+        return client
+
+    def consumer(self, caller: Caller, request: pb.ReceiveMessageRequest) -> GrpcClient:
+        """The client of a receive; one that is unknown here is taken as the receive describes it, if its group exists.
+
+        After a restart of the broker, the SDKs of Go and Python announce themselves again only after five minutes or more. A
+        RocketMQ Proxy refuses their receives until then.
+
+        Raises:
+            CallRefusedError: It has not announced itself, and its group does not exist either.
+        """
+        client = self._clients.get(caller.client_id)
+        if client is not None and not client.is_adopted:
+            return client
+        topic = checked_topic(request.message_queue.topic)
+        if client is None:
+            if self._state.groups.get(request.group.name) is None:
+                self.known(caller.client_id)
+            kind = pb.PUSH_CONSUMER if request.auto_renew else pb.SIMPLE_CONSUMER
+            settings = pb.Settings(client_type=kind, subscription=pb.Subscription(group=request.group))
+            client = self._added(caller)
+            client.is_adopted, client.settings = True, self._complete(settings)
+        entries = client.settings.subscription.subscriptions
+        if all(entry.topic.name != topic for entry in entries):
+            entry = pb.SubscriptionEntry(topic=request.message_queue.topic, expression=request.filter_expression)
+            data = self._consumer_data(client.settings, _subscription(entry, self._state.clock()))
+            entries.append(entry)
+            self._register(client, data)
+        return client
 
     def _complete(self, settings: pb.Settings) -> pb.Settings:
         full = pb.Settings()
@@ -126,11 +156,11 @@ class GrpcClients:
         full.backoff_policy.CopyFrom(_backoff_of(group))
         return full
 
-    def _consumer_data(self, settings: pb.Settings) -> tuple[ConsumerData, ...]:
+    def _consumer_data(self, settings: pb.Settings, *more: Subscription) -> tuple[ConsumerData, ...]:
         if not settings.HasField("subscription"):
             return ()
         if settings.client_type not in _CONSUMERS:
-            kind = pb.ClientType.Name(settings.client_type)
+            kind = _type_name(settings.client_type)
             refuse(pb.UNRECOGNIZED_CLIENT_TYPE, f"Client type is not consumer, type: {kind}")
         version = self._state.clock()
         return (
@@ -139,7 +169,7 @@ class GrpcClients:
                 consume_type="CONSUME_ACTIVELY" if settings.client_type == pb.SIMPLE_CONSUMER else "CONSUME_PASSIVELY",
                 message_model="CLUSTERING",
                 consume_from_where="CONSUME_FROM_LAST_OFFSET",
-                subscriptions=tuple(_subscription(entry, version) for entry in settings.subscription.subscriptions),
+                subscriptions=(*(_subscription(entry, version) for entry in settings.subscription.subscriptions), *more),
             ),
         )
 
@@ -164,7 +194,7 @@ class GrpcClients:
         if client.settings.client_type in _CONSUMERS:
             checked_group(request.group if request.HasField("group") else client.settings.subscription.group)
         elif not client.is_producer:
-            kind = pb.ClientType.Name(client.settings.client_type)
+            kind = _type_name(client.settings.client_type)
             refuse(pb.UNRECOGNIZED_CLIENT_TYPE, f"{kind} sends no heartbeats here")
         client.connection = caller.connection
         self._register(client, self._consumer_data(client.settings))
@@ -224,6 +254,11 @@ def _backoff_of(group: GroupConfig) -> pb.RetryPolicy:
         initial=duration(int(figures["initial"])), max=duration(int(figures["max"])), multiplier=float(figures["multiplier"])
     )
     return pb.RetryPolicy(max_attempts=attempts, exponential_backoff=backoff)
+
+
+def _type_name(number: int) -> str:
+    """Name of a client type; the number of one that this version of the protocol does not know."""
+    return pb.ClientType.Name(number) if number in pb.ClientType.values() else str(number)
 
 
 def _subscription(entry: pb.SubscriptionEntry, version: int) -> Subscription:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.engine.acl.access_control import AccessControl
@@ -27,6 +29,23 @@ logger = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 5.0
 USUAL_PORT: Final = 8081
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFacts:
+    """What only the gRPC port knows of a client.
+
+    Attributes:
+        kind: Such as ``push consumer``; empty where it announced none.
+        sdk_version: Of its SDK, as text.
+        open_streams: Calls of its connection that have not ended, the telemetry stream among them.
+        leases: Deliveries that the broker keeps invisible for it; -1 where the client itself keeps them so.
+    """
+
+    kind: str
+    sdk_version: str
+    open_streams: int
+    leases: int
 
 
 class GrpcEndpoint:
@@ -52,6 +71,21 @@ class GrpcEndpoint:
         clients = [] if self._service is None else list(self._service.clients)
         taken = {client.connection for client in clients}
         return [*clients, *(connection for connection in self.server.connections if connection not in taken)]
+
+    def facts(self) -> dict[Any, ClientFacts]:
+        """Client, as the tables of producers and consumers have it → its facts; of all that announced themselves."""
+        if self._service is None:
+            return {}
+        held = Counter(renewal.client for renewal in self._service.leases.renewals)
+        return {
+            client: ClientFacts(
+                kind=client.kind,
+                sdk_version=client.sdk_version,
+                open_streams=client.connection.open_calls,
+                leases=held[client] if client.has_renewals else -1,
+            )
+            for client in self._service.clients
+        }
 
     async def start(self) -> None:
         """Bind; raises `NetworkError`."""

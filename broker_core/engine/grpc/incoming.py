@@ -18,6 +18,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from broker_core.engine.grpc.message_types import SHARDING_KEY
 from broker_core.engine.grpc.outcome import refuse
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.grpc.reserved_properties import RESERVED
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.sys_flag import COMPRESSED, TransactionType
 
@@ -26,36 +27,21 @@ PROPERTIES_CHARS_MAX: Final = 16_384
 GROUP_BYTES_MAX: Final = 63
 RECOVERY_SECONDS_MAX: Final = 3_600
 DELAY_MS_MAX: Final = 86_400_000
-BORN_HOST: Final = "__BORNHOST"
-BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"
 TRACE_CONTEXT: Final = "TRACE_CONTEXT"
 CHECK_IMMUNITY: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 DELIVER_MS: Final = "TIMER_DELIVER_MS"
 PRIORITY: Final = "_SYS_MSG_PRIORITY_"
 TRANSACTION_ID: Final = "__transactionId__"
 
-RESERVED: Final = frozenset((
-    "TRACE_ON", "MSG_REGION", "KEYS", "TAGS", "WAIT", "DELAY", "RETRY_TOPIC", "REAL_TOPIC", "REAL_QID", "TRAN_MSG",
-    "PGROUP", "MIN_OFFSET", "MAX_OFFSET", "BUYER_ID", "ORIGIN_MESSAGE_ID", "TRANSFER_FLAG", "CORRECTION_FLAG",
-    "MQ2_FLAG", "RECONSUME_TIME", "UNIQ_KEY", "MAX_RECONSUME_TIMES", "CONSUME_START_TIME", "POP_CK", "POP_CK_OFFSET",
-    "1ST_POP_TIME", "TRAN_PREPARED_QUEUE_OFFSET", "DUP_INFO", "EXTEND_UNIQ_INFO", "INSTANCE_ID", "CORRELATION_ID",
-    "REPLY_TO_CLIENT", "TTL", "ARRIVE_TIME", "PUSH_REPLY_TIME", "CLUSTER", "MSG_TYPE", "INNER_MULTI_QUEUE_OFFSET",
-    "TIMER_DELAY_MS", "TIMER_DELAY_SEC", "TIMER_DELIVER_MS", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_ROLL_TIMES",
-    "TIMER_OUT_MS", "TIMER_DEL_UNIQKEY", "TIMER_DELAY_LEVEL", "__BORNHOST", "BORN_TIMESTAMP", "DLQ_ORIGIN_TOPIC",
-    "DLQ_ORIGIN_MESSAGE_ID", "__CRC32#", "ORIGIN_GROUP", "_SYS_MSG_PRIORITY_", "__LITE_TOPIC",
-    # A 5.3.3 lets producers send these; here they would change what the broker does with the message.
-    "__SHARDINGKEY", "INNER_NUM", "INNER_BASE", "INNER_MULTI_DISPATCH", "KTX",
-))  # fmt: skip
-"""Properties that a producer may not set (Source: docs/spec/grpc.md §7.4)."""
 HIDDEN: Final = RESERVED | {TRANSACTION_ID, "TRANSACTION_CHECK_TIMES", CHECK_IMMUNITY, TRACE_CONTEXT}
 """Properties that consumers do not see among the user's."""
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IncomingMessage:
-    """A checked message of a producer."""
+    """A checked message of a producer; not frozen, because one is made for each send and freezing doubles that."""
 
     message_id: str
     message_group: str
@@ -103,8 +89,8 @@ def _own_properties(system: pb.SystemProperties, topic: str, born_host: str, bor
     found = {
         props.UNIQUE_KEY: system.message_id,
         props.PRODUCER_GROUP: topic,
-        BORN_HOST: born_host,
-        BORN_TIMESTAMP: str(born_ms),
+        props.BORN_HOST: born_host,
+        props.BORN_TIMESTAMP: str(born_ms),
     }
     if system.tag:
         found[props.TAGS] = system.tag
@@ -153,6 +139,8 @@ def _is_digest(digest: pb.Digest, body: bytes) -> bool:
 
 def _check_properties(message: pb.Message) -> None:
     system, user = message.system_properties, message.user_properties
+    if not user and not system.tag and not system.keys:
+        return
     if len(user) > PROPERTIES_MAX:
         refuse(pb.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties, max is {PROPERTIES_MAX}")
     for name, value in user.items():
@@ -185,6 +173,8 @@ def _check_tag(system: pb.SystemProperties) -> None:
 
 
 def _check_text(text: str, code: pb.Code, what: str) -> None:
+    if not text or (text.isascii() and text.isprintable()):
+        return
     if _CONTROL.search(text):
         refuse(code, f"{what} cannot contain control character")
 

@@ -88,8 +88,10 @@ class Leases:
         """Change when a message becomes visible again; errors keep the client's handle."""
         topic, group = checked_topic(request.topic), checked_group(request.group)
         invisible_ms = duration_ms(request.invisible_duration)
-        if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
-            refuse(pb.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is out of range, 0 to {INVISIBLE_MS_MAX}")
+        if invisible_ms < 0:
+            refuse(pb.ILLEGAL_INVISIBLE_TIME, "the invisibleTime is too small. min is 0")
+        if invisible_ms > INVISIBLE_MS_MAX:
+            refuse(pb.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too large. max is {INVISIBLE_MS_MAX}")
         text = request.receipt_handle
         delivery = self._delivery(group, topic, text)
         physical_offset = text.rpartition(" ")[2]

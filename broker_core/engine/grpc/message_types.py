@@ -7,11 +7,10 @@ from typing import Final
 
 from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 
-ATTRIBUTE: Final = "message.type"
 SHARDING_KEY: Final = "__SHARDINGKEY"
 _MIXED: Final = (pb.NORMAL, pb.FIFO, pb.DELAY, pb.TRANSACTION)
 _NAMES: Final = {"NORMAL": pb.NORMAL, "FIFO": pb.FIFO, "DELAY": pb.DELAY, "TRANSACTION": pb.TRANSACTION}
@@ -21,7 +20,7 @@ _UNCHECKED: Final = (names.RETRY_PREFIX, names.DLQ_PREFIX)
 
 def accepted_types(topic: TopicConfig) -> tuple[pb.MessageType, ...]:
     """Types that a topic takes; one without the attribute takes all four, because clients of 4.x know no types."""
-    wanted = topic.attributes.get(ATTRIBUTE, "MIXED").upper()
+    wanted = topic.attributes.get(MESSAGE_TYPE, "MIXED").upper()
     if wanted == "UNSPECIFIED":
         return (pb.MESSAGE_TYPE_UNSPECIFIED,)
     return (_NAMES[wanted],) if wanted in _NAMES else _MIXED

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from broker_core.engine.grpc.outcome import refuse
 from broker_core.protocol import names
 from broker_core.protocol.grpc import messaging_pb2 as pb
 
+_BLANK: Final = names.BLANK_TOPIC.rstrip(".")
+_NAMES_KEPT: Final = 1_024
 _PLAIN_TOPICS: Final = (names.TRACE_TOPIC,)
 """System topics that clients may use."""
 
@@ -18,13 +21,22 @@ def checked_topic(resource: pb.Resource) -> str:
     Raises:
         CallRefusedError: No topic may be called so, or it is one of the broker's own.
     """
-    fault = names.topic_name_fault(resource.name)
+    name = resource.name
+    fault = _topic_fault(name)
     if fault is not None:
-        refuse(pb.ILLEGAL_TOPIC, fault.rstrip("."))
-    is_system = resource.name in names.SYSTEM_TOPICS or resource.name in names.NOT_SENDABLE_TOPICS
-    if (is_system or resource.name.startswith(names.SYSTEM_PREFIX)) and resource.name not in _PLAIN_TOPICS:
-        refuse(pb.ILLEGAL_TOPIC, f"cannot access system topic: {resource.name}")
-    return resource.name
+        refuse(pb.ILLEGAL_TOPIC, fault)
+    return name
+
+
+@lru_cache(_NAMES_KEPT)
+def _topic_fault(name: str) -> str | None:
+    fault = names.topic_name_fault(name)
+    if fault is not None:
+        return _BLANK if fault == names.BLANK_TOPIC else fault
+    is_system = name in names.SYSTEM_TOPICS or name in names.NOT_SENDABLE_TOPICS
+    if (is_system or name.startswith(names.SYSTEM_PREFIX)) and name not in _PLAIN_TOPICS:
+        return "cannot access system topic"
+    return None
 
 
 def checked_group(resource: pb.Resource) -> str:
@@ -35,7 +47,7 @@ def checked_group(resource: pb.Resource) -> str:
     """
     fault = names.group_name_fault(resource.name)
     if fault is not None:
-        refuse(pb.ILLEGAL_CONSUMER_GROUP, fault.rstrip("."))
+        refuse(pb.ILLEGAL_CONSUMER_GROUP, fault)
     if names.is_system_group(resource.name):
-        refuse(pb.ILLEGAL_CONSUMER_GROUP, f"cannot use system consumer group: {resource.name}")
+        refuse(pb.ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
     return resource.name

@@ -7,9 +7,12 @@ import hashlib
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from broker_core.engine.grpc.incoming import BORN_HOST, DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
+from broker_core.engine.grpc.incoming import DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
 from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
 from broker_core.errors import CodecError
+from broker_core.outside import whole_of
+from broker_core.protocol import names
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
@@ -47,7 +50,7 @@ def outgoing(
         body_encoding=encoding,
         message_type=type_of(found),
         born_timestamp=timestamp(message.born_timestamp_ms),
-        born_host=found.get(BORN_HOST) or str(message.born_host).rpartition(":")[0],
+        born_host=found.get(props.BORN_HOST) or host_of(str(message.born_host)),
         store_timestamp=timestamp(message.store_timestamp_ms),
         store_host=str(message.store_host),
         delivery_timestamp=_delivery(found, now_ms),
@@ -57,8 +60,8 @@ def outgoing(
         delivery_attempt=message.reconsume_times + 1 if attempt is None else attempt,
         message_group=found.get(SHARDING_KEY),
         trace_context=found.get(TRACE_CONTEXT),
-        dead_letter_queue=_dead_letter(found),
-        priority=int(found[PRIORITY]) if found.get(PRIORITY, "").isdecimal() else None,
+        dead_letter_queue=_dead_letter(message),
+        priority=_priority(found),
     )
     user = {name: value for name, value in found.items() if name not in HIDDEN}
     return pb.Message(topic=_resource(topic), user_properties=user, system_properties=system, body=body)
@@ -73,14 +76,28 @@ def _resource(topic: str) -> pb.Resource:
 
 
 def _delivery(found: dict[str, str], now_ms: int) -> Timestamp | None:
-    seconds, deliver_ms = found.get(_DELAY_SECONDS, ""), found.get(DELIVER_MS, "")
-    if seconds.isdecimal():
-        return timestamp(now_ms + int(seconds) * 1000)
-    return timestamp(int(deliver_ms)) if deliver_ms.isdecimal() else None
+    seconds, deliver_ms = whole_of(found.get(_DELAY_SECONDS, "")), whole_of(found.get(DELIVER_MS, ""))
+    if seconds is not None:
+        return timestamp(now_ms + seconds * 1000)
+    return None if deliver_ms is None else timestamp(deliver_ms)
 
 
-def _dead_letter(found: dict[str, str]) -> pb.DeadLetterQueue | None:
+def _priority(found: dict[str, str]) -> int | None:
+    """The priority, where it is a number of the 32 bits that the protocol has for it."""
+    priority = whole_of(found.get(PRIORITY, ""))
+    return priority if priority is not None and priority <= _PRIORITY_MAX else None
+
+
+def _dead_letter(message: StoredMessage) -> pb.DeadLetterQueue | None:
+    """Where a dead letter comes from; None for other messages.
+
+    The properties are those that every broker gives to a dead letter, because open-source brokers write no ``DLQ_ORIGIN_…``.
+    """
+    found = message.properties
     topic, message_id = found.get("DLQ_ORIGIN_TOPIC"), found.get("DLQ_ORIGIN_MESSAGE_ID")
+    if message.topic.startswith(names.DLQ_PREFIX):
+        topic = topic or found.get(props.RETRY_TOPIC)
+        message_id = message_id or found.get(props.UNIQUE_KEY) or found.get(props.ORIGIN_MESSAGE_ID)
     return pb.DeadLetterQueue(topic=topic, message_id=message_id) if topic and message_id else None
 
 
@@ -95,5 +112,6 @@ def duration(time_ms: int) -> Duration:
     return Duration(seconds=time_ms // 1000, nanos=time_ms % 1000 * 1_000_000)
 
 
+_PRIORITY_MAX = 2**31 - 1
 _SECONDS_MAX = 253_402_300_799
 """The end of the year 9999, where timestamps end."""

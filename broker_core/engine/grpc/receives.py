@@ -22,6 +22,7 @@ from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
 from broker_core.engine.tables.state import BrokerState
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import GroupConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -78,14 +79,14 @@ class Receives:
         """
         wanted = self._checked(caller, request)
         if request.batch_size <= 0:
-            _finish(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
+            end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
         peer = CallPeer(caller.address, caller.language, lambda answer: self._answer(call, caller, wanted, answer))
         self._bridge.ask(peer, RequestCode.POP_MESSAGE, self._fields(wanted))
         return peer if peer.answered is not None else None
 
     def _checked(self, caller: Caller, request: pb.ReceiveMessageRequest) -> _Wanted:
-        client = self._clients.known(caller.client_id)
+        client = self._clients.consumer(caller, request)
         poll_ms = _poll_ms(caller, client, request)
         topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
         invisible_ms = _invisible_ms(request)
@@ -124,7 +125,7 @@ class Receives:
     def _answer(self, call: GrpcCall, caller: Caller, wanted: _Wanted, answer: RemotingCommand) -> None:
         now_ms = self._state.clock()
         if answer.code != ResponseCode.SUCCESS:
-            _finish(call, _empty_status(answer), now_ms)
+            end_empty(call, _empty_status(answer), now_ms)
             return
         records = b"".join([bytes(answer.body), *map(bytes, answer.body_slices)])
         broker = self._state.config.broker_name
@@ -140,7 +141,7 @@ class Receives:
             if self._is_deliverable(caller, wanted, stored, handle)
         ]
         if not delivered:
-            _finish(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no match message"), now_ms)
+            end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no match message"), now_ms)
             return
         call.send(pb.ReceiveMessageResponse(status=OK).SerializeToString())
         for message in delivered:
@@ -188,7 +189,7 @@ def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageReque
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".") if part.isdecimal())
+    return tuple(number for number in map(whole_of, text.split(".")) if number is not None)
 
 
 def _invisible_ms(request: pb.ReceiveMessageRequest) -> int:
@@ -221,7 +222,8 @@ def _order_attempts(fields: dict[str, str]) -> dict[tuple[int, int], int]:
     return found
 
 
-def _finish(call: GrpcCall, status: pb.Status, now_ms: int) -> None:
+def end_empty(call: GrpcCall, status: pb.Status, now_ms: int) -> None:
+    """End a receive without messages: the reason, then the time."""
     call.send(pb.ReceiveMessageResponse(status=status).SerializeToString())
     _end(call, now_ms)
 

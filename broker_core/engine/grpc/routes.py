@@ -9,6 +9,7 @@ from broker_core.engine.grpc.message_types import accepted_types
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import OK, refuse
 from broker_core.engine.tables.state import BrokerState
+from broker_core.protocol.addresses import split_address
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.names import FAQ_URL
@@ -62,8 +63,7 @@ class Routes:
 
 
 def _endpoints_of(address: str) -> pb.Endpoints:
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
+    host, port = split_address(address)
     scheme = pb.IPv6 if ipaddress.ip_address(host).version == 6 else pb.IPv4
     return pb.Endpoints(scheme=scheme, addresses=[pb.Address(host=host, port=int(port))])
 

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import count
 from typing import Final
 
-from broker_core.engine.grpc.bridge import Bridge, CallPeer
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.incoming import IncomingMessage, incoming
@@ -15,24 +14,19 @@ from broker_core.engine.grpc.message_types import type_fault
 from broker_core.engine.grpc.names_check import checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, common_status, refuse
 from broker_core.engine.grpc.transactions import Transactions
+from broker_core.engine.processors.send_header import SendHeader
+from broker_core.engine.processors.send_processor import SendOutcome, SendProcessor
+from broker_core.engine.tables.peer import host_of_address
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.admin.topics import TopicConfig
-from broker_core.protocol.codes import VERSION_TOPIC_MAPPING, RequestCode, ResponseCode
-from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.sys_flag import TransactionType
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import AUTO_CREATE_TOPIC
 
 MESSAGES_MAX: Final = 1_024
-_STORED: Final = (
-    ResponseCode.SUCCESS,
-    ResponseCode.FLUSH_DISK_TIMEOUT,
-    ResponseCode.FLUSH_SLAVE_TIMEOUT,
-    ResponseCode.SLAVE_NOT_AVAILABLE,
-)
 _FACTOR: Final = 2_862_933_555_777_941_757
 _WORD: Final = (1 << 64) - 1
 
@@ -42,9 +36,9 @@ Reply = Callable[[pb.SendMessageResponse], None]
 class Sends:
     """Serves SendMessage. For the loop's thread."""
 
-    def __init__(self, state: BrokerState, bridge: Bridge, clients: GrpcClients, transactions: Transactions) -> None:
+    def __init__(self, state: BrokerState, processor: SendProcessor, clients: GrpcClients, transactions: Transactions) -> None:
         self._state = state
-        self._bridge = bridge
+        self._processor = processor
         self._clients = clients
         self._transactions = transactions
         self._turn = count()
@@ -52,11 +46,20 @@ class Sends:
     def send(self, caller: Caller, request: pb.SendMessageRequest, reply: Reply) -> None:
         """Store the messages of a request, each on its own; the reply has an entry for each, in order."""
         messages, topic = self._checked(caller, request)
-        if messages[0].sys_flag & TransactionType.PREPARED:
+        first = messages[0]
+        if first.sys_flag & TransactionType.PREPARED:
             client = self._clients.find(caller.client_id)
             if client is not None and topic.name not in client.topics:
                 self._clients.produces(client, topic.name)
-        _Puts(self, caller, topic, messages, reply).start()
+        if len(messages) > 1:
+            _Puts(self, caller, topic, messages, reply).start()
+            return
+
+        def answered(outcome: SendOutcome) -> None:
+            entry = self.entry(first, outcome)
+            reply(pb.SendMessageResponse(status=entry.status, entries=(entry,)))
+
+        self.put(caller, topic, first, answered)
 
     def _checked(self, caller: Caller, request: pb.SendMessageRequest) -> tuple[list[IncomingMessage], TopicConfig]:
         if not request.messages:
@@ -65,7 +68,7 @@ class Sends:
             refuse(pb.MESSAGE_CORRUPTED, f"{len(request.messages):,} messages in one request, allowed are {MESSAGES_MAX:,}")
         resource = request.messages[0].topic
         name = checked_topic(resource)
-        if any(message.topic != resource for message in request.messages):
+        if len(request.messages) > 1 and any(message.topic != resource for message in request.messages):
             refuse(pb.MESSAGE_CORRUPTED, "topic in message is not same")
         size, now_ms = self._state.config.store.max_message_bytes, self._state.clock()
         messages = [
@@ -74,52 +77,50 @@ class Sends:
         topic = self._state.topics.get(name)
         if topic is None:
             refuse(pb.TOPIC_NOT_FOUND, f"topic[{name}] not exist, apply first please!")
-        fault = next(filter(None, (type_fault(topic, message.properties) for message in messages)), None)
-        if fault is not None:
-            refuse(pb.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, fault)
+        for message in messages:
+            fault = type_fault(topic, message.properties)
+            if fault is not None:
+                refuse(pb.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, fault)
         if not topic.writable or not topic.write_queues:
             refuse(pb.FORBIDDEN, "no writable queue")
         return messages, topic
 
     def put(
-        self, caller: Caller, topic: TopicConfig, message: IncomingMessage, answered: Callable[[RemotingCommand], None]
+        self, caller: Caller, topic: TopicConfig, message: IncomingMessage, answered: Callable[[SendOutcome], None]
     ) -> None:
         """Have one message stored."""
         queues = topic.write_queues
         group = message.message_group
         queue_id = consistent_bucket(java_string_hash(group), queues) if group else next(self._turn) % queues
-        fields = {
-            "a": topic.name,
-            "b": topic.name,
-            "c": AUTO_CREATE_TOPIC,
-            "d": "4",
-            "e": str(queue_id),
-            "f": str(message.sys_flag),
-            "g": str(message.born_ms),
-            "h": "0",
-            "i": props.encode_properties(message.properties).decode(),
-            "j": str(message.reconsume_times),
-            "k": "false",
-            "m": "false",
-        }
-        peer = CallPeer(caller.address, caller.language, answered)
-        self._bridge.ask(peer, RequestCode.SEND_MESSAGE_V2, fields, message.body, version=VERSION_TOPIC_MAPPING)
+        header = SendHeader(
+            topic=topic.name,
+            queue_id=queue_id,
+            default_topic=AUTO_CREATE_TOPIC,
+            default_topic_queues=4,
+            sys_flag=message.sys_flag,
+            born_timestamp_ms=message.born_ms,
+            flag=0,
+            properties=props.encode_properties(message.properties).decode(),
+            reconsume_times=message.reconsume_times,
+            reconsume_times_max=None,
+            batch=False,
+        )
+        self._processor.serve(header, message.body, host_of_address(caller.address), answered)
 
-    def entry(self, message: IncomingMessage, answer: RemotingCommand) -> pb.SendResultEntry:
+    def entry(self, message: IncomingMessage, outcome: SendOutcome) -> pb.SendResultEntry:
         """The result of one put."""
-        fields = answer.ext_fields
-        if answer.code not in _STORED or "queueOffset" not in fields:
-            return pb.SendResultEntry(status=_refusal(message, answer))
-        offset = int(fields["queueOffset"])
+        if outcome.queue_offset < 0 or outcome.code == ResponseCode.SERVICE_NOT_AVAILABLE:
+            return pb.SendResultEntry(status=_refusal(message, outcome))
+        offset = outcome.queue_offset
         if message.sys_flag & TransactionType.PREPARED:
-            self._transactions.began(message.message_id, (offset, parse_offset_message_id(fields["msgId"])[1]))
-        status = OK if answer.code == ResponseCode.SUCCESS else pb.Status(code=CODES[answer.code], message=answer.remark or "")
+            self._transactions.began(message.message_id, (offset, outcome.physical_offset))
+        is_well = outcome.code == ResponseCode.SUCCESS
         return pb.SendResultEntry(
-            status=status,
+            status=OK if is_well else pb.Status(code=CODES[outcome.code], message=outcome.remark),
             message_id=message.message_id,
             transaction_id=message.message_id,
             offset=offset,
-            recall_handle=fields.get("recallHandle", ""),
+            recall_handle=outcome.recall_handle,
         )
 
 
@@ -140,18 +141,18 @@ class _Puts:
         for number, message in enumerate(self._messages):
             self._sends.put(self._caller, self._topic, message, partial(self._done, number))
 
-    def _done(self, number: int, answer: RemotingCommand) -> None:
-        self._entries[number] = self._sends.entry(self._messages[number], answer)
+    def _done(self, number: int, outcome: SendOutcome) -> None:
+        self._entries[number] = self._sends.entry(self._messages[number], outcome)
         if len(self._entries) == len(self._messages):
             entries = [self._entries[place] for place in range(len(self._messages))]
             self._reply(pb.SendMessageResponse(status=common_status(entry.status for entry in entries), entries=entries))
 
 
-def _refusal(message: IncomingMessage, answer: RemotingCommand) -> pb.Status:
-    code = CODES.get(answer.code, pb.INTERNAL_SERVER_ERROR)
-    if answer.code == ResponseCode.MESSAGE_ILLEGAL:
+def _refusal(message: IncomingMessage, outcome: SendOutcome) -> pb.Status:
+    code = CODES.get(outcome.code, pb.INTERNAL_SERVER_ERROR)
+    if outcome.code == ResponseCode.MESSAGE_ILLEGAL:
         code = pb.ILLEGAL_DELIVERY_TIME if "TIMER_DELIVER_MS" in message.properties else pb.MESSAGE_PROPERTIES_TOO_LARGE
-    return pb.Status(code=code, message=answer.remark or f"the broker answered {answer.code}")
+    return pb.Status(code=code, message=outcome.remark)
 
 
 def consistent_bucket(key: int, buckets: int) -> int:

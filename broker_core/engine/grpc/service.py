@@ -21,7 +21,7 @@ from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, refuse
 from broker_core.engine.grpc.recalls import Recalls
-from broker_core.engine.grpc.receives import Receives
+from broker_core.engine.grpc.receives import Receives, end_empty
 from broker_core.engine.grpc.routes import Routes
 from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
@@ -69,7 +69,7 @@ class GrpcService:
         self.leases = Leases(state, bridge)
         self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left)
         transactions = Transactions(state, bridge)
-        self._sends = Sends(state, bridge, self.clients, transactions)
+        self._sends = Sends(state, dispatcher.send, self.clients, transactions)
         self._receives = Receives(state, bridge, self.clients, self.leases)
         self._methods = self._table(Routes(state), transactions, Recalls(state, bridge))
         self._clock = state.clock
@@ -159,6 +159,10 @@ class GrpcService:
         self.check(caller, (Need(topic, False, _SUB), Need(group, True, _SUB)))
         return self._receives.receive(call, caller, request)
 
+    def refuse_receive(self, call: GrpcCall, status: pb.Status) -> None:
+        """End a receive without messages."""
+        end_empty(call, status, self._clock())
+
     def _heartbeat(self, caller: Caller, request: pb.HeartbeatRequest) -> pb.HeartbeatResponse:
         self.clients.heartbeat(caller, request)
         return pb.HeartbeatResponse(status=OK)
@@ -189,7 +193,8 @@ class _Unary:
             return
         try:
             caller = self._service.caller(self._call)
-            self._service.check(caller, self._method.needs(request))
+            if caller.account:
+                self._service.check(caller, self._method.needs(request))
             self._method.serve(caller, request, self._reply)
         except CallRefusedError as error:
             self._reply(self._refusal(request, error.status))
@@ -201,8 +206,7 @@ class _Unary:
         return self._method.response(status=status)
 
     def _reply(self, response: Message) -> None:
-        self._call.send(response.SerializeToString())
-        self._call.finish()
+        self._call.answer(response.SerializeToString())
 
     def ended(self) -> None:
         if not self._is_served:
@@ -252,8 +256,7 @@ class _Receive:
             caller = self._service.caller(self._call)
             self._peer = self._service.receive(self._call, caller, self._request)
         except CallRefusedError as error:
-            self._call.send(pb.ReceiveMessageResponse(status=error.status).SerializeToString())
-            self._call.finish()
+            self._service.refuse_receive(self._call, error.status)
 
     def ended(self) -> None:
         if self._request is None:

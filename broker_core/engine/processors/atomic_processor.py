@@ -20,6 +20,7 @@ from typing import Any
 
 from broker_core.engine.atomic.sequences import StoredBatch
 from broker_core.engine.processors.atomic_service import ATTRIBUTE, ATTRIBUTE_VALUE, AtomicService
+from broker_core.engine.processors.client_commits import commit_fault
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.send_header import parse_send_header
 from broker_core.engine.processors.send_processor import SendProcessor
@@ -154,6 +155,9 @@ class AtomicProcessor:
         is_read = isinstance(item, list) and len(item) == 3 and all(isinstance(part, int) for part in item[1:])
         if not isinstance(item, list) or not is_read or self._state.topics.get(str(item[0])) is None:
             raise RequestRefusedError(f"an offset is [topic, queueId, offset] of a topic that exists, not {str(item)[:100]}")
+        fault = commit_fault(self._state, *item)
+        if fault is not None:
+            raise RequestRefusedError(fault)
         return OffsetKey(group, str(item[0]), item[1]), item[2]
 
     def _check_owner(self, key: OffsetKey, client_id: str) -> None:

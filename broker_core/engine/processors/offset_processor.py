@@ -5,6 +5,7 @@ Source: docs/spec/remoting.md §2.2.4 to §2.2.6.
 
 from __future__ import annotations
 
+from broker_core.engine.processors.client_commits import commit_of_client
 from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -49,7 +50,7 @@ class OffsetProcessor:
         return store.commit_log_max_offset - read_head(first[0], 0).physical_offset <= self._memory_bytes
 
     def update_consumer_offset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Store a group's offset, whatever it was before.
+        """Store a group's offset, whatever it was before, if its queue can have it.
 
         Topic, queue and group must exist, as 5.x demands: 4.x stores anything, and so any client could fill the table.
         """
@@ -64,8 +65,8 @@ class OffsetProcessor:
             return command.reply(ResponseCode.SYSTEM_ERROR, remark)
         if self._state.groups.find(group) is None:
             return command.reply(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"Group {group} not exist!")
-        self._state.offsets.commit(group, topic, queue_id, long_field(fields, "commitOffset"))
-        return command.reply()
+        fault = commit_of_client(self._state, group, topic, queue_id, long_field(fields, "commitOffset"))
+        return command.reply() if fault is None else command.reply(ResponseCode.SYSTEM_ERROR, fault)
 
     def all_consumer_offsets(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Every group's offsets, in the form that slaves and backups read."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import NamedTuple
 
+from broker_core.engine.processors.client_commits import commit_of_client
 from broker_core.engine.processors.message_filter import MessageFilter
 from broker_core.engine.processors.moved_offsets import MovedOffsets
 from broker_core.engine.processors.plain.pull_answers import answer_fields
@@ -110,10 +111,13 @@ class PullProcessor:
         return None
 
     def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> RecordRun | None:
-        """Note a pull that passed all checks, and read its messages the quick way; None where that is not possible."""
+        """Note a pull that passed all checks, and read its messages the quick way; None where that is not possible.
+
+        A commit that the queue cannot have does not fail the pull, because its answer is what corrects the consumer.
+        """
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
-            self._state.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
+            commit_of_client(self._state, terms.group, terms.topic, terms.queue_id, committed)
         run = self._read_run(terms, offset) if takes_all else None
         if run is not None:
             self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from broker_core.engine.processors.client_commits import commit_of_client
 from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -82,12 +83,20 @@ class ResetProcessor:
         if not known and all(offset < 0 for offset in current.values()):
             raise RequestRefusedError(f"THe consumer group <{group}> not exist", code=ResponseCode.SYSTEM_ERROR)
         table = {}
+        if given >= 0 and 0 <= only < max(topic.read_queues, topic.write_queues):
+            self._check_target(topic.name, only, given)
         for queue_id, offset in current.items():
             target = given if given >= 0 else self._at(topic.name, queue_id, _time(command))
             # A queue without an offset was never consumed, so there is nothing to keep.
             keeps = not force and 0 <= offset <= target
             table[MessageQueue(topic.name, state.config.broker_name, queue_id)] = offset if keeps else target
         return table
+
+    def _check_target(self, topic: str, queue_id: int, offset: int) -> None:
+        first, end = self._state.store.min_offset(topic, queue_id), self._state.store.max_offset(topic, queue_id)
+        if not first <= offset <= end:
+            remark = f"Target offset {offset} not in consume queue range [{first}-{end}]"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
 
     def _at(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         store = self._state.store
@@ -131,7 +140,8 @@ class ResetProcessor:
     def clone(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Copy a group's offsets to another group: of one topic, or of all.
 
-        It skips a deleted topic and, unless ``offline`` is set, one that the online source group does not subscribe.
+        It skips a deleted topic and, unless ``offline`` is set, one that the online source group does not subscribe. It also
+        skips an offset that its queue cannot have.
         """
         fields, state = command.ext_fields, self._state
         source, target = text_field(fields, "srcGroup"), text_field(fields, "destGroup")
@@ -148,7 +158,7 @@ class ResetProcessor:
             if online is not None and topic not in online.subscriptions:
                 continue
             for queue_id, offset in list(offsets.items()):
-                state.offsets.commit(target, topic, queue_id, offset)
+                commit_of_client(state, target, topic, queue_id, offset)
         return command.reply()
 
     def correction(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

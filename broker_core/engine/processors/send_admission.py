@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, PutRewrites
+from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, PutRewrites, delay_level, is_half
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
@@ -188,6 +188,8 @@ def without_property(text: str, name: str) -> str:
 def check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...]) -> None:
     """Refuse members that a batch may not have; decodes them only when a forbidden name occurs at all.
 
+    A property counts where it would move a single message to a queue of the broker's own: not a delay level of 0, for example.
+
     Raises `RequestRefusedError` for a forbidden property of a member, `CodecError` where the body is no batch.
     """
     data = bytes(body)
@@ -196,7 +198,32 @@ def check_batch(body: bytes | bytearray | memoryview, reserved: tuple[str, ...])
         return
     for number, member in enumerate(decode_batch(data)):
         found = props.decode_properties(member.properties)
-        wrong = next((name for name in forbidden if found.get(name, "0") != "0"), None)
+        draft = PutDraft(topic="", queue_id=0, properties=found)
+        plain = {props.DELAY: delay_level(draft) <= 0, props.TRANSACTION_PREPARED: not is_half(draft)}
+        wrong = next((name for name in forbidden if name in found and not plain.get(name, False)), None)
         if wrong is not None:
             remark = f"a batch may hold plain messages only; member {number} has {wrong}={found[wrong]}"
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+
+
+def batch_fault(body: bytes | bytearray | memoryview, added: bytes) -> str:
+    """Why the store refuses a batch, by the first member that a single message could not be; empty where none is.
+
+    Args:
+        body: The framed batch.
+        added: Properties that the broker adds to those of each member.
+
+    Raises:
+        CodecError: The body is no batch.
+    """
+    for number, member in enumerate(decode_batch(body)):
+        size = len(props.append_properties(member.properties, added))
+        if not member.body:
+            return f"member {number} of the batch has no body: send at least one byte"
+        if size > props.PROPERTIES_BYTES_MAX:
+            return f"member {number} of the batch has {size:,} bytes of properties; {props.PROPERTIES_BYTES_MAX:,} are the most"
+        try:
+            member.properties.decode()
+        except UnicodeDecodeError:
+            return f"the properties of member {number} of the batch are no UTF-8"
+    return ""

@@ -10,12 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
+from typing import NamedTuple
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.plain.requests import PlainSend
 from broker_core.engine.processors.put_rewrites import PutRewrites
-from broker_core.engine.processors.send_admission import SendAdmission, SendTarget, check_batch, without_property
+from broker_core.engine.processors.send_admission import (
+    SendAdmission,
+    SendTarget,
+    batch_fault,
+    check_batch,
+    without_property,
+)
 from broker_core.engine.processors.send_flow import Defer, SendFlow
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.schedule.timer.recall_handle import recall_fields
@@ -41,7 +48,18 @@ _CODES = {
     PutStatus.UNKNOWN_ERROR: ResponseCode.SYSTEM_ERROR,
 }
 _PUT_OK = PutStatus.PUT_OK
+_ILLEGAL = (PutStatus.MESSAGE_ILLEGAL, PutStatus.PROPERTIES_SIZE_EXCEEDED)
 _TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
+
+
+class SendOutcome(NamedTuple):
+    """What became of a send; offsets are -1 where nothing was stored. A named tuple, because one is made for each send."""
+
+    code: int
+    remark: str
+    queue_offset: int = -1
+    physical_offset: int = -1
+    recall_handle: str = ""
 
 
 class SendProcessor:
@@ -78,7 +96,7 @@ class SendProcessor:
             self.flow.check(started)
             header = parse_send_header(command)
             if command.version >= VERSION_TOPIC_MAPPING:
-                header = self._as_stored_by_5x(header)
+                header.properties = self._as_stored_by_5x(header.properties)
             target = self.admission.admit(header)
             result = self.put(header, target, command.body, host_of(peer))
         except (RequestRefusedError, CodecError) as error:
@@ -94,7 +112,9 @@ class SendProcessor:
     def handle_plain(self, peer: FramePeer, send: PlainSend) -> RemotingCommand | None:
         """Serve a send of a codec: `handle` without fields. None when the answer is, or will be, sent as a frame."""
         started = perf_counter()
-        header = send.header if send.version < VERSION_TOPIC_MAPPING else self._as_stored_by_5x(send.header)
+        header = send.header
+        if send.version >= VERSION_TOPIC_MAPPING:
+            header = replace(header, properties=self._as_stored_by_5x(header.properties))
         try:
             self.flow.check(started)
             target = self.admission.admit(header)
@@ -113,6 +133,45 @@ class SendProcessor:
         self._durable.wait(result.physical_offset + result.wrote_bytes, answer)
         return None
 
+    def serve(self, header: SendHeader, body: bytes, born_host: HostAddress, answered: Callable[[SendOutcome], None]) -> None:
+        """Serve a send of a 5.x client that is no frame of remoting.
+
+        Args:
+            header: Its properties get what the broker adds.
+            body: Of one message.
+            born_host: Where it comes from.
+            answered: Called now, or once the message is on disk.
+        """
+        started = perf_counter()
+        header.properties = self._as_stored_by_5x(header.properties)
+        try:
+            self.flow.check(started)
+            target = self.admission.admit(header)
+            result = self.put(header, target, body, born_host)
+        except (RequestRefusedError, CodecError) as error:
+            self._counters.put_failed += 1
+            code = error.code if isinstance(error, RequestRefusedError) else ResponseCode.MESSAGE_ILLEGAL
+            answered(SendOutcome(code, error.message))
+            return
+        recall_handle = ""
+        if target.topic == names.WHEEL_TIMER_TOPIC:
+            recall_handle = recall_fields(target.properties, self._state.config.broker_name).get("recallHandle", "")
+        outcome = SendOutcome(ResponseCode.SUCCESS, "", result.queue_offset, result.physical_offset, recall_handle)
+        if self._durable is None or not target.wait:
+            self._took(started)
+            answered(outcome)
+            return
+
+        def answer(is_durable: bool) -> None:
+            self._took(started)
+            if is_durable:
+                answered(outcome)
+            else:
+                code, remark = self.not_durable()
+                answered(outcome._replace(code=code, remark=remark))
+
+        self._durable.wait(result.physical_offset + result.wrote_bytes, answer)
+
     def _refused(self, request: RemotingCommand | PlainSend, error: RequestRefusedError | CodecError) -> RemotingCommand:
         self._counters.put_failed += 1
         code = error.code if isinstance(error, RequestRefusedError) else ResponseCode.MESSAGE_ILLEGAL
@@ -128,19 +187,18 @@ class SendProcessor:
         own = self.admission.own_properties
         return own.encode(), f"{self._traced_properties}\x02{own}".encode()
 
-    def _as_stored_by_5x(self, header: SendHeader) -> SendHeader:
-        """Keep region and trace switch with a 5.x client's message, because consumers of 5.x trace only messages with a region.
+    def _as_stored_by_5x(self, text: str) -> str:
+        """Add region and trace switch to a 5.x client's message, because consumers of 5.x trace only messages with a region.
 
         A broker of 5.3.3 writes both into the message of any client, in place of the client's own; one of 4.9.4 adds neither
         and keeps the client's. Each client finds here what brokers of its own line store.
         """
-        text = header.properties
         for name in (props.MESSAGE_REGION, props.TRACE_ON):
             if f"{name}\x01" in text:
                 text = without_property(text, name)
         text = text.removesuffix("\x02")
         added = self._traced_properties
-        return replace(header, properties=f"{text}\x02{added}" if text else added)
+        return f"{text}\x02{added}" if text else added
 
     def reconfigure(self, config: BrokerConfig) -> None:
         """Take over changed settings."""
@@ -214,7 +272,10 @@ class SendProcessor:
         if header.topic.startswith(names.RETRY_PREFIX):
             raise RequestRefusedError("batch request does not support retry group", code=ResponseCode.MESSAGE_ILLEGAL)
         check_batch(body, self.admission.reserved)
-        return self._store.put_batch(message)
+        result = self._store.put_batch(message)
+        if result.status in _ILLEGAL and (fault := batch_fault(body, target.properties)):
+            raise RequestRefusedError(fault, code=ResponseCode.MESSAGE_ILLEGAL)
+        return result
 
     def put_remark(self, result: PutResult) -> str:
         """Why a put did not store, for the client."""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 METRICS_FILE = "timermetrics"
 RECALL_TAG = "_RECALL_TAG_"
 RECALL_BODY = b"0"
-_BORN_TIMESTAMP = "BORN_TIMESTAMP"
 
 _CODES = {
     TimerFault.ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
@@ -222,7 +221,7 @@ class TimerMessages:
             DELETE_KEY: f"{handle.topic}+{handle.unique_key}",
             props.UNIQUE_KEY: handle.unique_key,
             DELIVER_MS: str(handle.deliver_ms),
-            _BORN_TIMESTAMP: str(now_ms),
+            props.BORN_TIMESTAMP: str(now_ms),
         }
         if producer_group:
             properties[props.PRODUCER_GROUP] = producer_group

@@ -8,12 +8,13 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import TopicConfig
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, MESSAGE_TYPES, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, text_field
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit, parse_object
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
+from broker_core.protocol.retry_names import KnownNames, owners_of
 
 TOPIC_QUEUES_MAX = 4096
 """Bound on the queues of a topic: each costs files on disk."""
@@ -80,6 +81,15 @@ class TopicProcessor:
         if topic.permission not in _PERMISSIONS:
             _refuse(f"perm of topic {topic.name} is {topic.permission}, allowed are 0 to 15 (2 write, 4 read, 6 both)")
 
+        self._check_type(topic)
+
+    def _check_type(self, topic: TopicConfig) -> None:
+        """Refuse a type of messages that there is not; one that a newer broker declared stays as it is."""
+        kind, known = topic.attributes.get(MESSAGE_TYPE), self._state.topics.get(topic.name)
+        if kind is None or kind in MESSAGE_TYPES or (known is not None and known.attributes.get(MESSAGE_TYPE) == kind):
+            return
+        _refuse(f"{MESSAGE_TYPE} of topic {topic.name} is “{kind[:100]}”, allowed are {', '.join(MESSAGE_TYPES)}")
+
     def _check_name(self, name: str) -> None:
         fault = names.topic_name_fault(name)
         if fault is not None:
@@ -97,14 +107,15 @@ class TopicProcessor:
         return command.reply()
 
     def _pop_retry_topics(self, name: str) -> list[str]:
-        """Topics with messages of this one that groups popped and did not ack; no other topic's pops read them."""
+        """Topics with messages of this one that groups popped and did not ack; those that another topic may share stay."""
         groups = {*self._state.groups.all(), *self._state.offsets.groups_of(name)}
         names_of = (pop_retry_topic(group, name, flag=flag) for group in groups for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
-        return [retry for retry in names_of if retry in self._state.topics and not self._is_group_retry(retry)]
-
-    def _is_group_retry(self, retry: str) -> bool:
-        """Whether it is the retry topic of a group ``CG_T`` rather than that of a group ``CG`` for a topic ``T``."""
-        return self._state.groups.get(retry.removeprefix(names.RETRY_PREFIX)) is not None
+        found = [retry for retry in names_of if retry in self._state.topics]
+        if not found:
+            return []
+        groups |= self._state.offsets.groups()
+        known = KnownNames(groups, {*self._state.topics.all(), name})
+        return [retry for retry in found if {owner.topic for owner in owners_of(retry, known)} == {name}]
 
     def _remove(self, name: str) -> None:
         if self._state.topics.remove(name):

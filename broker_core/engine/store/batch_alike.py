@@ -128,7 +128,7 @@ def alike_draft(message: MessageToStore, topic: TopicField) -> AlikeDraft | None
         return None
     member_bytes, _, _, flag, body_bytes = MEMBER_HEAD.unpack_from(data)
     properties_at = MEMBER_HEAD_BYTES + body_bytes
-    if body_bytes < 0 or member_bytes < properties_at + LENGTH_I16.size or len(data) < MEMBERS_MIN * member_bytes:
+    if body_bytes <= 0 or member_bytes < properties_at + LENGTH_I16.size or len(data) < MEMBERS_MIN * member_bytes:
         return None
     (properties_bytes,) = LENGTH_I16.unpack_from(data, properties_at)
     count, rest = divmod(len(data), member_bytes)
@@ -148,7 +148,7 @@ def alike_draft(message: MessageToStore, topic: TopicField) -> AlikeDraft | None
 
 
 def _parts_of(data: bytes, body_bytes: int, properties_bytes: int, count: int) -> _Parts | None:
-    """The members' parts; None if their lengths or flags differ, or one may be delayed."""
+    """The members' parts; None if their lengths or flags differ, or one may be delayed or have properties that are no text."""
     first = MEMBER_HEAD_BYTES + body_bytes + LENGTH_I16.size
     tail_at = data.rfind(_LAST_TAGS, first, first + properties_bytes)
     tail_bytes = first + properties_bytes - tail_at if tail_at >= 0 else 0
@@ -158,7 +158,10 @@ def _parts_of(data: bytes, body_bytes: int, properties_bytes: int, count: int) -
     own, tail = parts[3::5], parts[4]
     if tail and parts[4::5].count(tail) != count:
         own, tail = tuple(map(bytes.__add__, own, parts[4::5])), b""
-    if _DELAY in tail or _DELAY in b"".join(own):
+    if _DELAY in tail or not tail.isascii():
+        return None
+    joined = b"".join(own)
+    if _DELAY in joined or not joined.isascii():
         return None
     return _Parts(parts[1::5], own, tail)
 

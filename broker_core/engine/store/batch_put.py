@@ -38,13 +38,18 @@ def draft_batch(
 
 
 def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] | None:
-    """Members with the request's properties added; None if the batch is too large, transactional, delayed or malformed."""
+    """Members with the request's properties added; None if the batch is too large, transactional, delayed or malformed.
+
+    A member without a body is malformed, and one whose properties are no UTF-8, because no single message has such.
+    """
     if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK or _is_delayed(message.properties):
         return None
     try:
         members = decode_batch(message.body)
     except CodecError as error:
         _log.warning("a batch for %s is refused: %s", message.topic, error)
+        return None
+    if not all(body and _is_text(properties) for _, body, properties in members):
         return None
     if _DELAY in bytes(message.body) and any(_is_delayed(member.properties) for member in members):
         return None
@@ -53,7 +58,22 @@ def legal_members(message: MessageToStore, max_bytes: int) -> list[BatchMember] 
 
 
 def _is_delayed(properties: bytes) -> bool:
-    return find_property_bytes(properties, _DELAY) is not None
+    """Whether properties name a delay level; 0 and less are none, as in a single message."""
+    level = find_property_bytes(properties, _DELAY)
+    try:
+        return level is not None and int(level) > 0
+    except ValueError:
+        return True
+
+
+def _is_text(properties: bytes) -> bool:
+    if properties.isascii():
+        return True
+    try:
+        properties.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class BatchDraft:

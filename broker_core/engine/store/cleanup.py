@@ -27,6 +27,7 @@ from broker_core.engine.store.queue_table import QueueTable
 from broker_core.engine.store.queue_writer import QueueWriter
 from broker_core.engine.store.reading import first_offset_at
 from broker_core.errors import StoreError, UsageError
+from broker_core.outside import whole_of
 
 _HOUR_MS = 3_600_000
 _HOURS_OF_DAY = 24
@@ -89,11 +90,15 @@ def parse_hours(text: str) -> frozenset[int]:
     Raises:
         UsageError: An entry is no hour of a day.
     """
-    hours = [entry.strip() for entry in text.split(";") if entry.strip()]
-    for hour in hours:
-        if not hour.isdecimal() or int(hour) >= _HOURS_OF_DAY:
-            raise UsageError(f"deleteWhen “{text}”: “{hour}” is no hour; write 00 to 23, several as in 04;16", key="deleteWhen")
-    return frozenset(int(hour) for hour in hours)
+    hours = set()
+    for entry in filter(None, map(str.strip, text.split(";"))):
+        hour = whole_of(entry)
+        if hour is None or hour >= _HOURS_OF_DAY:
+            raise UsageError(
+                f"deleteWhen “{text}”: “{entry}” is no hour; write 00 to 23, several as in 04;16", key="deleteWhen"
+            )
+        hours.add(hour)
+    return frozenset(hours)
 
 
 def decide(config: StoreConfig, *, local_hour: int, used_percent: int, manual: bool) -> CleanDecision | None:

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.results import LogPlace
-from broker_core.native.addresses import address, is_resident
+from broker_core.native.addresses import address
 from broker_core.native.pull_columns import PIECE_BYTES, SEEN_PIECES
+from broker_core.platform import files, page_cache
 
 AHEAD_BYTES = 4 * 1024 * 1024
 """Bytes read ahead for a consumer that catches up."""
@@ -72,7 +73,7 @@ def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
     if mapped is None:
         return True  # a file that was deleted meanwhile
     start = address(mapped) - base
-    return all(is_resident(start + offset) for offset in (first, *further))
+    return all(page_cache.is_resident(start + offset) for offset in (first, *further))
 
 
 def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
@@ -87,7 +88,7 @@ def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
         position = place.physical_offset % log.file_bytes
         end = position + place.size
         with _opened(log, place.physical_offset - position) as descriptor:
-            while position < end and (read := os.preadv(descriptor, [scratch[: end - position]], position)):
+            while position < end and (read := files.read_into(descriptor, scratch[: end - position], position)):
                 position += read
 
 
@@ -100,12 +101,12 @@ def read_ahead(log: CommitLog, places: Sequence[LogPlace]) -> None:
     last = places[-1]
     position = last.physical_offset % log.file_bytes
     with _opened(log, last.physical_offset - position) as descriptor:
-        os.posix_fadvise(descriptor, position, AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+        page_cache.read_ahead(descriptor, position, AHEAD_BYTES)
 
 
 @contextmanager
 def _opened(log: CommitLog, base: int) -> Iterator[int]:
-    descriptor = os.open(log.path(base), os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = files.open_to_read(log.path(base))
     try:
         yield descriptor
     finally:

@@ -24,6 +24,7 @@ from zlib import crc32
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.log_places import LogPlaces
 from broker_core.errors import CorruptStoreError
+from broker_core.platform import replacing
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.record import (
     CRC_MASK,
@@ -354,7 +355,7 @@ class CommitLog:
     def remove_oldest(self, count: int) -> int:
         """Delete up to ``count`` files from the start, never the last and none that is not flushed; returns the number.
 
-        Slices of them stay valid.
+        Slices of them stay valid. A file that the system does not delete while it is in use stays until a later call.
 
         Raises:
             OSError: A file could not be deleted.
@@ -365,10 +366,11 @@ class CommitLog:
             if base in self._descriptors or base + self.file_bytes > self.flushed:
                 break
             with self._maps_lock:
-                self.path(base).unlink(missing_ok=True)
+                self._maps.pop(base, None)  # before: Windows deletes no file that is mapped
+                if not replacing.remove(self.path(base)):
+                    break
                 self._places.forget(base)
                 del self.bases[0]
-                self._maps.pop(base, None)
             removed += 1
         return removed
 

@@ -8,13 +8,13 @@ The next cut replaces it.
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from pathlib import Path
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.record_search import next_record
+from broker_core.platform import files
 
 _WINDOW_BYTES = 16 * 1024 * 1024
 _OVERLAP_BYTES = 5 * 1024 * 1024
@@ -61,7 +61,7 @@ def _copy(log: CommitLog, base: int, position: int, directory: Path, disk: Disk)
     try:
         with source.open("rb", buffering=0) as file:
             while (position := disk.next_data(source, position)) < size:
-                data = os.pread(file.fileno(), min(_WINDOW_BYTES, size - position), position)
+                data = files.read_at(file.fileno(), min(_WINDOW_BYTES, size - position), position)
                 disk.write_at(descriptor, data, position)
                 position += len(data)
         disk.sync(descriptor)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import mmap
 import os
-import shutil
 from pathlib import Path
 
-from broker_core.engine.store.file_map import map_file, next_data
-from broker_core.engine.store.kernel_sync import KernelSync
-from broker_core.kept_file import replace_file, sync_directory, write_all
-from broker_core.native.addresses import address, unmap_pages
+from broker_core.engine.store.file_map import map_file
+from broker_core.kept_file import replace_file
+from broker_core.native.addresses import address
+from broker_core.platform import allocation, files, holes, kernel_sync, machine, memory, page_cache
+from broker_core.platform.kernel_sync import KernelSync
 
 _CLEAR_BYTES = 1 << 20
 _ZEROS = bytes(1 << 20)
@@ -28,10 +28,10 @@ class Disk:
 
     def open_sized(self, path: Path | str, size: int) -> int:
         """Descriptor of a file, created or grown to at least ``size`` bytes; new bytes are zero and take no room yet."""
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = files.open_to_write(path)
         try:
             if os.fstat(descriptor).st_size < size:
-                os.ftruncate(descriptor, size)
+                files.grow(descriptor, size)
         except OSError:
             os.close(descriptor)
             raise
@@ -39,7 +39,7 @@ class Disk:
 
     def map(self, descriptor: int, size: int) -> mmap.mmap:
         """Shared mapping of a file, readable and writable."""
-        return mmap.mmap(descriptor, size)
+        return files.map_shared(descriptor, size)
 
     def map_read_only(self, path: Path) -> memoryview:
         """Read-only mapping of a whole file."""
@@ -52,11 +52,11 @@ class Disk:
 
     def map_memory(self, size: int) -> mmap.mmap:
         """Zeros that take memory only where they are written to."""
-        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return memory.anonymous(size)
 
     def allocate(self, descriptor: int, position: int, size: int) -> None:
         """Reserve room for a range of a file, so that a write to its mapping cannot fail (with SIGBUS)."""
-        os.posix_fallocate(descriptor, position, size)
+        allocation.allocate(descriptor, position, size)
 
     def write_zeros(self, descriptor: int, position: int, size: int, piece_bytes: int) -> None:
         """Bring a range of a file that is zero, and has its room, to memory before its mapping is written to.
@@ -66,30 +66,30 @@ class Disk:
         whole.
         """
         for start in range(position, position + size, piece_bytes):
-            os.pwrite(descriptor, memoryview(_ZEROS)[: min(piece_bytes, position + size - start)], start)
+            files.write_at(descriptor, memoryview(_ZEROS)[: min(piece_bytes, position + size - start)], start)
 
     def write_at(self, descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
         """Write all of ``data``."""
-        write_all(descriptor, data, position)
+        files.write_all_at(descriptor, data, position)
 
     def read_at(self, path: Path | str, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of a file."""
         # Not by a file object, whose creation takes four times as long as the read.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = files.open_to_read(path)
         try:
-            return os.pread(descriptor, size, position)
+            return files.read_at(descriptor, size, position)
         finally:
             os.close(descriptor)
 
     def read_descriptor(self, descriptor: int, size: int, position: int) -> bytes:
         """Up to ``size`` bytes of an open file, with the writes through its mappings."""
-        return os.pread(descriptor, size, position)
+        return files.read_at(descriptor, size, position)
 
     def next_data(self, path: Path, position: int) -> int:
         """First position from ``position`` on that does not lie in a hole; the file's size without one."""
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            return next_data(file.fileno(), position, size)
+            return holes.next_data(file.fileno(), position, size)
 
     def clear_behind(self, path: Path, position: int) -> None:
         """Make all bytes of a file from ``position`` on zero, on the disk too; bytes that are zero already cost nothing."""
@@ -97,8 +97,8 @@ class Disk:
         with path.open("r+b", buffering=0) as file:
             descriptor = file.fileno()
             size = os.fstat(descriptor).st_size
-            while (position := next_data(descriptor, position, size)) < size:
-                data = os.pread(descriptor, min(_CLEAR_BYTES, size - position), position)
+            while (position := holes.next_data(descriptor, position, size)) < size:
+                data = files.read_at(descriptor, min(_CLEAR_BYTES, size - position), position)
                 if data.count(0) != len(data):
                     self.write_at(descriptor, bytes(len(data)), position)
                     cleared = True
@@ -109,11 +109,11 @@ class Disk:
 
     def unmap_pages(self, mapped: memoryview) -> None:
         """Take the whole pages of a part of a mapped file out of this process; they stay in the file."""
-        unmap_pages(address(mapped), len(mapped))
+        page_cache.unmap(address(mapped), len(mapped))
 
     def sync(self, descriptor: int) -> None:
         """Return when the file's bytes, mapped ones too, are on the disk."""
-        os.fdatasync(descriptor)
+        files.sync_data(descriptor)
 
     def sync_sized(self, path: Path | str, size: int) -> None:
         """`sync` a closed file; it has ``size`` bytes afterwards."""
@@ -125,11 +125,11 @@ class Disk:
 
     def kernel_sync(self) -> KernelSync:
         """Asynchronous syncs; raises where the system has none."""
-        return KernelSync()
+        return kernel_sync.open_kernel_sync()
 
     def sync_directory(self, path: Path) -> None:
         """Return when names made or removed in a directory are on the disk."""
-        sync_directory(path)
+        files.sync_directory(path)
 
     def close(self, descriptor: int) -> None:
         """Close a descriptor."""
@@ -144,6 +144,4 @@ class Disk:
 
         Source: docs/spec/store.md §12 item 3 (room reserved for the superuser counts as neither).
         """
-        found = shutil.disk_usage(path)
-        used = found.total - os.statvfs(path).f_bfree * os.statvfs(path).f_frsize
-        return used, used + found.free
+        return machine.disk_usage(path)

@@ -14,6 +14,7 @@ from broker_core.protocol.message.properties import (
     TAGS,
     find_property,
     find_property_bytes,
+    number_of,
     property_marker,
 )
 from broker_core.protocol.message.tags import tags_code
@@ -30,9 +31,9 @@ _OFFSET_DIGITS_MAX = 18
 def unit_tags_code(topic: str, properties: bytes, store_timestamp_ms: int, levels: DelayLevels) -> int:
     """Third field of the consume queue unit: hash of the tag, or due time of a delayed message."""
     if topic == SCHEDULE_TOPIC:
-        level = find_property_bytes(properties, _DELAY)
-        if level is not None and level.isdigit() and int(level) > 0:
-            return store_timestamp_ms + levels.delay_ms(int(level))
+        level = number_of(find_property_bytes(properties, _DELAY))
+        if level > 0:
+            return store_timestamp_ms + levels.delay_ms(level)
     return tags_code(find_property_bytes(properties, _TAGS))
 
 

@@ -7,16 +7,15 @@ mapping costs nothing on most file systems, but tmpfs reserves a page for it, an
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
 from pathlib import Path
 
+from broker_core.platform import files, holes, memory
+
 _ROOM_BYTES = 64 * 1024 * 1024
 """Room that must remain if all holes of a file were read through its mapping; otherwise the file is copied."""
 _COPY_BYTES = 16 * 1024 * 1024
-_BLOCK_BYTES = 512
-"""Unit of ``st_blocks``."""
 
 
 def map_file(path: Path) -> mmap.mmap:
@@ -27,44 +26,24 @@ def map_file(path: Path) -> mmap.mmap:
     """
     with path.open("rb") as file:
         descriptor = file.fileno()
-        if _holes_need_room(descriptor):
+        if holes.holes_need_room(descriptor, _ROOM_BYTES):
             return _copy(descriptor)
         return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
 
 
-def _holes_need_room(descriptor: int) -> bool:
-    status = os.fstat(descriptor)
-    is_on_device = os.major(status.st_dev) != 0
-    if is_on_device or status.st_blocks * _BLOCK_BYTES >= status.st_size:
-        return False
-    system = os.fstatvfs(descriptor)
-    holes = status.st_size - status.st_blocks * _BLOCK_BYTES
-    return system.f_bavail * system.f_frsize < holes + _ROOM_BYTES
-
-
 def _copy(descriptor: int) -> mmap.mmap:
     size = os.fstat(descriptor).st_size
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    position = next_data(descriptor, 0, size)
-    with memoryview(memory) as view:
+    copy = memory.anonymous(size)
+    position = holes.next_data(descriptor, 0, size)
+    with memoryview(copy) as view:
         while position < size:
-            end = min(os.lseek(descriptor, position, os.SEEK_HOLE), position + _COPY_BYTES, size)
+            end = min(holes.next_hole(descriptor, position, size), position + _COPY_BYTES, size)
             with view[position:end] as part:
-                read = os.preadv(descriptor, [part], position)
+                read = files.read_into(descriptor, part, position)
             if not read:  # the file was cut meanwhile
                 break
-            position = next_data(descriptor, position + read, size)
-    return memory
-
-
-def next_data(descriptor: int, position: int, size: int) -> int:
-    """First position from ``position`` on that does not lie in a hole; ``size``, the file's, without one."""
-    try:
-        return os.lseek(descriptor, position, os.SEEK_DATA)
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # only a hole follows
-            return size
-        raise
+            position = holes.next_data(descriptor, position + read, size)
+    return copy
 
 
 def end_of_data(path: Path) -> int:
@@ -72,6 +51,6 @@ def end_of_data(path: Path) -> int:
     with path.open("rb", buffering=0) as file:
         descriptor, end = file.fileno(), 0
         size = os.fstat(descriptor).st_size
-        while (start := next_data(descriptor, end, size)) < size:
-            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        while (start := holes.next_data(descriptor, end, size)) < size:
+            end = holes.next_hole(descriptor, start, size)
         return end

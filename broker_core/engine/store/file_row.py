@@ -6,6 +6,7 @@ from pathlib import Path
 
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import offset_files, offset_name
+from broker_core.platform import replacing
 
 
 class FileRow:
@@ -104,14 +105,15 @@ class FileRow:
     def remove_before(self, end: int) -> int:
         """Delete the files that lie wholly before a position, never the last; returns the number.
 
+        A file that the system does not delete while it is in use stays until a later call.
+
         Raises:
             OSError: A file cannot be deleted.
         """
         removed = 0
         for path, base in offset_files(self.directory)[:-1]:
-            if base + self.file_bytes > end:
+            if base + self.file_bytes > end or not replacing.remove(path):
                 break
-            path.unlink()
             self._note_removed(base)
             removed += 1
         return removed

@@ -29,6 +29,7 @@ from broker_core.native.items import HEADER_BYTES as HEADER_BYTES  # noqa: PLC04
 from broker_core.native.items import ITEM_BYTES as ITEM_BYTES  # noqa: PLC0414  likewise
 from broker_core.native.items import ROOM_BYTES as ROOM_BYTES  # noqa: PLC0414  likewise
 from broker_core.native.items import SLOT_BYTES as SLOT_BYTES  # noqa: PLC0414  likewise
+from broker_core.platform import page_cache, replacing
 
 HEADER = struct.Struct(">qqqqii")
 assert HEADER.size == HEADER_BYTES
@@ -125,7 +126,7 @@ class IndexFile:
                 # Before the first read: even reading a hole may need room (see file_map).
                 disk.allocate(descriptor, 0, min(ROOM_BYTES, geometry.file_bytes))
             buffer = disk.map_memory(geometry.file_bytes) if descriptor is None else disk.map(descriptor, geometry.file_bytes)
-            buffer.madvise(mmap.MADV_RANDOM)  # what is read ahead of a hole is megabytes of zeros
+            page_cache.expect_random(buffer)  # what is read ahead of a hole is megabytes of zeros
             made = cls(path, geometry, buffer, descriptor, disk)
         except OSError:
             if descriptor is not None:
@@ -254,10 +255,10 @@ class IndexFile:
             self._descriptor = None
 
     def delete(self) -> None:
-        """Close and remove the file."""
+        """Close and remove the file; where it is in use and stays, it is removed after the next start."""
         if self._descriptor is not None:
             self.close()
-            self.path.unlink(missing_ok=True)
+            replacing.remove(self.path)
 
 
 def _geometries(size: int, configured: Geometry) -> Iterator[Geometry]:

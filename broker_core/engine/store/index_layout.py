@@ -37,11 +37,13 @@ def slot_count(data: npt.NDArray[np.uint8]) -> int:
     """Number of slots for which header, items and slots agree; 0 without one, or for a file without items.
 
     The first item must have the header's first offset, the last its last one, and the slot of the last item must name it. The
-    default geometry is tried first.
+    default geometry is tried first. Of several others, the one with the fewest slots that do not name their newest item is
+    taken, because in a small file that begins at offset 0, zeros before the items look like a first item.
     """
     if len(data) < HEADER_BYTES:
         return 0
     header = IndexHeader.decode(data[:HEADER_BYTES].tobytes())
+    likely = []
     for slots in _possible_slots(data, header):
         items = items_of(data, slots)
         if header.next_item > len(items):
@@ -49,8 +51,18 @@ def slot_count(data: npt.NDArray[np.uint8]) -> int:
         newest = items[header.next_item - 1]
         slot = int(newest["key_hash"]) % slots
         if newest["physical_offset"] == header.end_offset and slots_of(data, slots)[slot] == header.next_item - 1:
-            return slots
-    return 0
+            if slots == DEFAULT_SLOTS:
+                return slots
+            likely.append(slots)
+    return likely[0] if len(likely) == 1 else min(likely, key=lambda slots: _wrong_slots(data, slots, header), default=0)
+
+
+def _wrong_slots(data: npt.NDArray[np.uint8], slots: int, header: IndexHeader) -> int:
+    """Number of slots that do not name the newest of their items."""
+    newest = np.zeros(slots, dtype=np.int64)
+    numbers = np.arange(1, header.next_item)
+    np.maximum.at(newest, items_of(data, slots)["key_hash"][numbers].astype(np.int64) % slots, numbers)
+    return int((newest != slots_of(data, slots)).sum())
 
 
 def _possible_slots(data: npt.NDArray[np.uint8], header: IndexHeader) -> Iterator[int]:

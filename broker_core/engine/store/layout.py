@@ -21,6 +21,7 @@ import numpy as np
 from broker_core.engine.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.engine.store.log_places import LogPlaces
 from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.paths import topic_folders as topic_folders  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_heads import Damage, HeadScan

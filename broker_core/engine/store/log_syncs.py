@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.flush import FlushService
-from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.platform.kernel_sync import KernelSync
 
 _NO_WORD_ABOUT_FILE = (errno.EAGAIN, errno.ECANCELED)
 """Errors of syncs that were not done; after a failed write the flush thread's descriptor would report it."""

@@ -1,16 +1,14 @@
 """Write access to a store directory: recognition, lock, owner, abort file.
 
-RocketMQ's own lock is an ``fcntl`` lock on the first byte of ``lock``; it excludes a Java broker. Such locks do not exclude a
-second opener in the same process, so ``orbit.owner`` is locked as well (``flock``); it also holds the owner's process id.
+RocketMQ's own lock is one of the first byte of ``lock``; it excludes a Java broker. On some systems such locks do not exclude a
+second opener in the same process, so ``orbit.owner`` is locked as well; it also holds the owner's process id.
 
 Source: docs/spec/store.md §1.5, §1.6.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-import struct
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,10 +16,10 @@ from broker_core.engine.store.disk import is_no_space
 from broker_core.engine.store.newer_layouts import ENTRIES, check_layout
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import ForeignStoreError, StoreError, StoreFullError, StoreLockedError, StorePermissionError
+from broker_core.platform import files, locks, owners
+from broker_core.protocol.message.properties import number_of
 
 _LOCK_CONTENT = b"lock"
-_FLOCK = struct.Struct("hh4xqqi4x")
-"""Linux ``struct flock``: type, whence, start, length, pid."""
 
 _STORE_ENTRIES = frozenset(
     (
@@ -95,7 +93,7 @@ def _check_writable(root: Path) -> None:
         place = place.parent
     if not os.access(place, os.W_OK | os.X_OK):
         raise StorePermissionError(
-            f"the store directory {root} cannot be written by this user (uid {os.getuid()}). Choose another directory or "
+            f"the store directory {root} cannot be written by {owners.user_text()}. Choose another directory or "
             f"change the permissions of {place}",
             path=str(root),
         )
@@ -144,22 +142,22 @@ class StoreOwnership:
     def _lock_ours(self) -> None:
         descriptor = self._open(self._paths.owner)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locks.lock_file(descriptor)
         except BlockingIOError as error:
             raise _locked(self._paths.root, _pid_in(descriptor)) from error
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        files.write_at(descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def _lock_rocketmq(self) -> None:
         descriptor = self._open(self._paths.lock)
         try:
-            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        except (BlockingIOError, PermissionError) as error:  # POSIX allows EAGAIN and EACCES
-            raise _locked(self._paths.root, _holder_of(descriptor)) from error
-        os.pwrite(descriptor, _LOCK_CONTENT, 0)
+            locks.lock_first_byte(descriptor)
+        except BlockingIOError as error:
+            raise _locked(self._paths.root, locks.first_byte_holder(descriptor)) from error
+        files.write_at(descriptor, _LOCK_CONTENT, 0)
 
     def _open(self, path: Path) -> int:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = files.open_to_write(path)
         self._descriptors.append(descriptor)
         return descriptor
 
@@ -180,11 +178,4 @@ def _locked(root: Path, pid: int) -> StoreLockedError:
 
 
 def _pid_in(descriptor: int) -> int:
-    text = os.pread(descriptor, 32, 0).strip()
-    return int(text) if text.isdigit() else 0
-
-
-def _holder_of(descriptor: int) -> int:
-    question = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-    pid: int = _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, question))[4]
-    return pid
+    return number_of(files.read_at(descriptor, 32, 0).strip(), 0)

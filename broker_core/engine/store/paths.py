@@ -17,6 +17,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from broker_core.platform.file_names import decoded
+
 OFFSET_NAME_DIGITS = 20
 
 _OFFSET_NAME = re.compile(r"\d{20}")
@@ -48,13 +50,22 @@ def queue_directories(consume_queue_directory: Path) -> list[tuple[str, int, Pat
     if not consume_queue_directory.is_dir():
         return []
     found = [
-        (topic.name, int(queue.name), queue)
-        for topic in consume_queue_directory.iterdir()
-        if topic.is_dir()
-        for queue in topic.iterdir()
+        (topic, int(queue.name), queue)
+        for topic, folder in topic_folders(consume_queue_directory).items()
+        for queue in folder.iterdir()
         if _QUEUE_ID.fullmatch(queue.name) and queue.is_dir()
     ]
     return sorted(found, key=lambda entry: entry[:2])
+
+
+def topic_folders(directory: Path) -> dict[str, Path]:
+    """Topic and folder of each topic that has one in a directory of queues or of their extensions.
+
+    Of two folders for one topic the one with its plain name counts.
+    """
+    folders = sorted(entry for entry in directory.iterdir() if entry.is_dir()) if directory.is_dir() else []
+    encoded = {decoded(folder.name): folder for folder in folders}
+    return encoded | {folder.name: folder for folder in folders if decoded(folder.name) == folder.name}
 
 
 class StorePaths:
@@ -75,10 +86,10 @@ class StorePaths:
         self.index = root / "index"
         self.config = root / "config"
 
-    def queue(self, topic: str, queue_id: int) -> Path:
-        """Directory of one consume queue."""
-        return self.consume_queue / topic / str(queue_id)
+    def queue(self, folder: str, queue_id: int) -> Path:
+        """Directory of one consume queue; ``folder`` is the topic's (`broker_core.engine.store.topic_folders`)."""
+        return self.consume_queue / folder / str(queue_id)
 
-    def queue_extension(self, topic: str, queue_id: int) -> Path:
+    def queue_extension(self, folder: str, queue_id: int) -> Path:
         """Directory of the extension of one consume queue."""
-        return self.consume_queue_ext / topic / str(queue_id)
+        return self.consume_queue_ext / folder / str(queue_id)

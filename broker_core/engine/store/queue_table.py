@@ -15,7 +15,9 @@ from broker_core.engine.store.consume_queue import UNIT_BYTES, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import ConsumeQueueExtension
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import StorePaths, offset_files, queue_directories
+from broker_core.engine.store.topic_folders import TopicFolders
 from broker_core.native.queue_rows import QueueRows
+from broker_core.outside import read_json
 
 QueueKey = tuple[str, int]
 
@@ -63,6 +65,7 @@ class QueueTable:
         self._read_only = read_only
         self._extension_file_bytes = extension_file_bytes
         self._directories = queue_directories(paths.consume_queue)
+        self._folders = TopicFolders(paths.owner, (directory.parent.name for _, _, directory in self._directories))
         self.file_bytes = self._size_on_disk() or file_bytes
         self._has_extensions = paths.consume_queue_ext.is_dir()
         self.rows = QueueRows()
@@ -80,7 +83,7 @@ class QueueTable:
         key = topic, queue_id
         queue = self.by_key.get(key)
         if queue is None:
-            directory = self._paths.queue(topic, queue_id)
+            directory = self._paths.queue(self._folders.of(topic), queue_id)
             queue = ConsumeQueue(
                 topic,
                 queue_id,
@@ -114,7 +117,7 @@ class QueueTable:
 
     def _extension(self, topic: str, queue_id: int) -> ConsumeQueueExtension | None:
         file_bytes = self._extension_file_bytes
-        directory = self._paths.queue_extension(topic, queue_id)
+        directory = self._paths.queue_extension(self._folders.of(topic), queue_id)
         if file_bytes is None and not (self._has_extensions and directory.is_dir()):
             return None
         return ConsumeQueueExtension(
@@ -147,15 +150,20 @@ class QueueTable:
 
     def read_manifest(self, checkpoint: Checkpoint) -> QueueManifest | None:
         """The manifest of exactly this checkpoint; None without one."""
-        try:
-            note = json.loads(self._paths.queue_manifest.read_bytes())
-            if note["checkpoint"] != _identity(checkpoint):
-                return None
-            ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
-            return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
-        except (OSError, ValueError, KeyError, TypeError):
-            # Only a hint: without it, recovery trusts the files, as RocketMQ does.
+        return read_manifest(self._paths, checkpoint)
+
+
+def read_manifest(paths: StorePaths, checkpoint: Checkpoint) -> QueueManifest | None:
+    """The manifest of exactly this checkpoint; None without one."""
+    try:
+        note = read_json(paths.queue_manifest.read_bytes())
+        if note["checkpoint"] != _identity(checkpoint):
             return None
+        ends = {(str(topic), int(queue_id)): int(end) for topic, queue_id, end in note["queues"]}
+        return QueueManifest(int(note["logEnd"]), ends, _index_note(note.get("index")))
+    except (OSError, ValueError, OverflowError, KeyError, TypeError):
+        # Only a hint: without it, recovery trusts the files, as RocketMQ does.
+        return None
 
 
 def _index_note(note: dict[str, Any] | None) -> IndexNote | None:

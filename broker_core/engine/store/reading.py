@@ -5,7 +5,6 @@ Source: docs/spec/store.md §11.1, §11.2, §11.5 (boundaries of 5.1 and later).
 
 from __future__ import annotations
 
-import os
 import struct
 from bisect import bisect_left
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, ConsumeQueue
 from broker_core.engine.store.consume_queue_ext import is_address
 from broker_core.engine.store.results import GetResult, GetStatus, LogPlace
+from broker_core.platform import machine
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, store_timestamp_ms
 from broker_core.protocol.queue_unit import QueueUnit
 
@@ -75,7 +75,7 @@ class BatchLimits:
 
 def machine_memory_bytes() -> int:
     """Memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return machine.memory_bytes()
 
 
 def early_answer(queue: ConsumeQueue | None, offset: int) -> GetResult | None:

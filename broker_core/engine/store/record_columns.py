@@ -21,6 +21,7 @@ from broker_core.native.checks import HAS_RECORD_CRC, MAY_BE_TORN, RECORD_CRC_BY
 from broker_core.native.library import installed
 from broker_core.native.records import ODD_CODE, PAGE_BYTES
 from broker_core.protocol.delay_levels import DelayLevels
+from broker_core.protocol.message.properties import number_of
 from broker_core.protocol.message.record import CRC_MASK
 from broker_core.protocol.message.sys_flag import TRANSACTION_MASK, TransactionType
 
@@ -152,4 +153,4 @@ def _record_crc_is_right(data: Bytes, heads: RecordHeads, row: int) -> bool:
     start, end = int(heads.position[row]), int(heads.position[row] + heads.size[row])
     digits = data[end - RECORD_CRC_BYTES + 9 : end - 1].tobytes()[::-1]
     found = crc32(data[start : end - RECORD_CRC_BYTES].data) & CRC_MASK
-    return digits.isdigit() and int(digits) == found
+    return number_of(digits) == found

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker_core.errors import StoreError
+from broker_core.outside import read_json
+from broker_core.platform import files, replacing
 
 JOURNAL_FILE = "orbitActions.log"
 BYTES_MAX = 16 * 1024 * 1024
@@ -80,7 +82,7 @@ class ActionJournal:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             if self._path.exists() and self._path.stat().st_size + len(line) > self._bytes_max:
-                self._path.replace(self._path.with_name(f"{JOURNAL_FILE}.1"))
+                replacing.replace(self._path, self._path.with_name(f"{JOURNAL_FILE}.1"))
             with self._path.open("a+b") as file:
                 # A line that a crash cut off must not run into this one.
                 if file.tell() and not _ends_line(file.fileno(), file.tell()):
@@ -95,13 +97,13 @@ class ActionJournal:
 
 
 def _ends_line(descriptor: int, size: int) -> bool:
-    return os.pread(descriptor, 1, size - 1) == b"\n"
+    return files.read_at(descriptor, 1, size - 1) == b"\n"
 
 
 def _entry(line: bytes) -> JournalEntry | None:
     try:
-        value = json.loads(line)
+        value = read_json(line)
         return JournalEntry(int(value["atMs"]), str(value["action"]), str(value["subject"]), dict(value["details"]))
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, OverflowError, TypeError, KeyError):
         logger.warning("a line of %s cannot be read: %r", JOURNAL_FILE, line[:80])
         return None

@@ -67,11 +67,12 @@ class FramePeer(Peer, Protocol):
 
 def host_of(peer: Peer) -> HostAddress:
     """Address of a client, as records hold it; ``0.0.0.0:0`` if it is not an IP address."""
-    return _host_address(peer.remote_address)
+    return host_of_address(peer.remote_address)
 
 
 @lru_cache(maxsize=_ADDRESSES_MAX)
-def _host_address(text: str) -> HostAddress:
+def host_of_address(text: str) -> HostAddress:
+    """The same of ``host:port``."""
     try:
         return HostAddress.parse(text)
     except UsageError:

@@ -1,4 +1,4 @@
-"""`python -m broker_core.native.build [--folder DIR]`: make the machine code of this checkout, unless it is there and current.
+"""`python -m broker_core.native.build [--folder DIR]`: make the machine code of these sources, unless it is there and current.
 
 Ends with 1, and one line on the standard error, where it cannot be made; Orbit then works in Python.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError, UsageError
-from broker_core.protocol.admin.routes import MASTER_ID
+from broker_core.protocol.admin.routes import MASTER_ID, broker_addresses
 from broker_core.protocol.admin.values import Body, reading
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.properties_text import parse_properties
@@ -21,7 +21,7 @@ class BrokerPlace:
     name: str
     cluster: str
     addresses: dict[int, str]
-    """Broker id → address; 0 is the master."""
+    """Broker id → address, spelled as `broker_core.protocol.addresses` does; 0 is the master."""
 
     @property
     def address(self) -> str:
@@ -43,7 +43,7 @@ def read_brokers(body: Body) -> list[BrokerPlace]:
     found = []
     with reading("the list of brokers", body) as value:
         for name, data in (value.get("brokerAddrTable") or {}).items():
-            addresses = {int(number): str(address) for number, address in (data.get("brokerAddrs") or {}).items()}
+            addresses = broker_addresses(data)
             if addresses:
                 found.append(BrokerPlace(str(name), str(data.get("cluster") or ""), addresses))
     return sorted(found, key=lambda broker: broker.name)

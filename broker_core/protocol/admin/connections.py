@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from broker_core.protocol.addresses import address_text
 from broker_core.protocol.admin.values import Body, reading, whole_number
 from broker_core.protocol.filter.rejection import ALL_TAGS, Wanted
 
@@ -59,11 +60,20 @@ def read_subscriptions(body: Body) -> dict[str, Wanted]:
         }
 
 
+def read_consume_type(body: Body) -> str:
+    """How the members of a group consume, such as ``CONSUME_PASSIVELY``, from GET_CONSUMER_CONNECTION_LIST.
+
+    Empty where the broker does not report it. Raises `JsonBodyError`.
+    """
+    with reading("the members of a group", body) as value:
+        return str(value.get("consumeType") or "")
+
+
 def _member(row: Mapping[str, Any]) -> GroupMember:
     return GroupMember(
         str(row.get("clientId") or ""),
         # Producers have it under the second name, with Java's slash in front.
-        str(row.get("clientAddr") or row.get("remoteIP") or "").removeprefix("/"),
+        address_text(str(row.get("clientAddr") or row.get("remoteIP") or "").removeprefix("/")),
         str(row.get("language") or ""),
         whole_number(str(row.get("version"))),
         whole_number(str(row.get("lastUpdateTimestamp"))) or -1,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from broker_core.protocol.addresses import address_text
 from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue, parse_object
 
@@ -29,7 +30,7 @@ class Route:
 
     Attributes:
         queues: One entry per broker that has the topic, by broker name.
-        brokers: Broker name → broker id → address.
+        brokers: Broker name → broker id → address, spelled as `broker_core.protocol.addresses` does.
         order: Broker name and count of queues in the order to use, for topics with a fixed order; else empty.
         clusters: Broker name → name of its cluster.
     """
@@ -88,15 +89,17 @@ def read_route(topic: str, body: bytes | bytearray | memoryview) -> Route:
             (_queue_data(item) for item in value.get("queueDatas") or ()),
             key=lambda data: data.broker_name,
         )
-        brokers = {
-            str(item["brokerName"]): {int(key): str(address) for key, address in (item.get("brokerAddrs") or {}).items()}
-            for item in value.get("brokerDatas") or ()
-        }
+        brokers = {str(item["brokerName"]): broker_addresses(item) for item in value.get("brokerDatas") or ()}
         clusters = {str(item["brokerName"]): str(item.get("cluster") or "") for item in value.get("brokerDatas") or ()}
         order = _parse_order(value.get("orderTopicConf"))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise JsonBodyError(f"the route of topic {topic} cannot be read: {bytes(body[:200])!r}") from error
     return Route(topic, tuple(queues), brokers, order, clusters)
+
+
+def broker_addresses(data: Mapping[str, Any]) -> dict[int, str]:
+    """Broker id → address of one entry of a route or a list of brokers, spelled as `broker_core.protocol.addresses` does."""
+    return {int(number): address_text(str(address)) for number, address in (data.get("brokerAddrs") or {}).items()}
 
 
 def _queue_data(item: dict[str, Any]) -> QueueData:

@@ -17,6 +17,11 @@ READ_AND_WRITE = PERM_READ | PERM_WRITE
 
 SINGLE_TAG = "SINGLE_TAG"
 
+MESSAGE_TYPE = "message.type"
+"""The attribute with the type of messages that a topic accepts (Source: docs/spec/grpc.md §5.3)."""
+MESSAGE_TYPES = ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED")
+"""Its values in RocketMQ 5.3."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from broker_core.outside import whole_of
 from broker_core.protocol.json_body import JsonBodyError, parse_object
 
 Body = bytes | bytearray | memoryview
@@ -16,12 +17,12 @@ Body = bytes | bytearray | memoryview
 def reading(what: str, body: Body) -> Iterator[dict[Any, Any]]:
     """The object in a body, for a block that reads its members.
 
-    Raises `JsonBodyError` when the body is no JSON object, or the block finds a member missing or of another type.
+    Raises `JsonBodyError` when the body is no JSON object, or a member is missing, of another type or out of range.
     """
     value = parse_object(body)
     try:
         yield value
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise JsonBodyError(f"{what} cannot be read: {bytes(body[:120])!r}") from error
 
 
@@ -37,7 +38,8 @@ def items_of(value: object) -> list[Any]:
 
 def whole_number(text: str | None) -> int | None:
     """A figure of a broker as a number, or None."""
-    return int(text) if text is not None and text.lstrip("-").isdecimal() else None
+    number = None if text is None else whole_of(text.removeprefix("-"))
+    return -number if number and text is not None and text.startswith("-") else number
 
 
 def whole(table: Mapping[Any, Any], key: str, default: int = 0) -> int:

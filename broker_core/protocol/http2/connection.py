@@ -13,14 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from hpack import Decoder
-from hpack.exceptions import HPACKError
-
 from broker_core.errors import CodecError
 from broker_core.protocol.http2.frames import (
     FRAME_BYTES_MAX,
+    HEAD,
     HEAD_BYTES,
     PREFACE,
+    STREAM_ID_MAX,
     WINDOW_DEFAULT,
     WINDOW_MAX,
     ErrorCode,
@@ -30,16 +29,23 @@ from broker_core.protocol.http2.frames import (
     frame,
     goaway,
     head,
-    head_at,
     reset,
     settings_frame,
     settings_of,
     window_update,
     word_of,
 )
+from broker_core.protocol.http2.header_decoder import Header, HeaderDecoder
 
-Headers = list[tuple[bytes, bytes]]
+Headers = list[Header]
 
+_HEAD: Final = HEAD.pack
+_HEADERS: Final = int(FrameType.HEADERS)
+_END_HEADERS: Final = int(Flag.END_HEADERS)
+_END: Final = int(Flag.END_HEADERS | Flag.END_STREAM)
+_PADDED: Final = int(Flag.PADDED)
+_END_STREAM: Final = int(Flag.END_STREAM)
+"""Members of an enumeration take three times as long where each frame needs them."""
 _PING_BYTES: Final = 8
 _PRIORITY_BYTES: Final = 5
 _SETTING_BYTES: Final = 6
@@ -62,7 +68,8 @@ class Http2Limits:
         header_block_bytes_max: Encoded header block, all frames together.
         header_list_bytes_max: Decoded headers.
         resets_max: Streams that the peer resets, less the calls that ended otherwise; more is an attack (rapid reset).
-        control_frames_max: Frames that need no request (PING, SETTINGS, PRIORITY, empty DATA), less the calls that began.
+        control_frames_max: Frames that need no request (PING, SETTINGS, PRIORITY, empty DATA), less the calls that began
+            and what `Http2Connection.forgive` takes off.
         unsent_bytes_max: Bytes of answers that wait for the peer's windows.
     """
 
@@ -131,7 +138,7 @@ class Http2Connection:
     def __init__(self, events: StreamEvents, limits: Http2Limits) -> None:
         self._events = events
         self._limits = limits
-        self._decoder = Decoder(limits.header_list_bytes_max)
+        self._decoder = HeaderDecoder(limits.header_list_bytes_max)
         self._rest = b""
         self._has_preface = False
         self._block = bytearray()
@@ -222,9 +229,10 @@ class Http2Connection:
         return len(PREFACE)
 
     def _take_frames(self, data: bytes, position: int) -> int:
-        end = len(data)
+        end, read_head = len(data), HEAD.unpack_from
         while end - position >= HEAD_BYTES:
-            size, kind, flags, stream_id = head_at(data, position)
+            word, flags, stream_id = read_head(data, position)
+            size, kind, stream_id = word >> 8, word & 0xFF, stream_id & STREAM_ID_MAX
             if size > FRAME_BYTES_MAX:
                 raise _broken(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {size:,} bytes; {FRAME_BYTES_MAX:,} are allowed")
             start = position + HEAD_BYTES
@@ -245,6 +253,11 @@ class Http2Connection:
         else:
             self._count_control()
 
+    def forgive(self, frames: int) -> None:
+        """Count so many control frames and resets less: time has passed, and a slow peer is no attacker."""
+        self._control_frames = max(self._control_frames - frames, 0)
+        self._resets = max(self._resets - frames, 0)
+
     def _count_control(self) -> None:
         self._control_frames += 1
         if self._control_frames > self._limits.control_frames_max:
@@ -253,15 +266,19 @@ class Http2Connection:
     # ---- requests ----
 
     def _on_headers(self, flags: int, stream_id: int, payload: bytes) -> None:
-        payload = _unpadded(flags, payload)
+        if flags & _PADDED:
+            payload = _unpadded(payload)
         if flags & Flag.PRIORITY:
             if len(payload) < _PRIORITY_BYTES:
                 raise _broken(ErrorCode.FRAME_SIZE_ERROR, "a HEADERS frame is shorter than its priority")
             payload = payload[_PRIORITY_BYTES:]
         if stream_id % 2 == 0:
             raise _broken(ErrorCode.PROTOCOL_ERROR, f"a client may not open stream {stream_id}")
+        if flags & _END_HEADERS and len(payload) <= self._limits.header_block_bytes_max:
+            self._take_block(stream_id, payload, is_end=bool(flags & _END_STREAM))
+            return
         self._block = bytearray(payload)
-        self._block_of = (stream_id, bool(flags & Flag.END_STREAM))
+        self._block_of = (stream_id, bool(flags & _END_STREAM))
         self._end_block(flags)
 
     def _on_continuation(self, flags: int, _stream_id: int, payload: bytes) -> None:
@@ -280,10 +297,13 @@ class Http2Connection:
             return
         (stream_id, is_end), block = self._block_of, bytes(self._block)
         self._block_of, self._block = None, bytearray()
+        self._take_block(stream_id, block, is_end=is_end)
+
+    def _take_block(self, stream_id: int, block: bytes, *, is_end: bool) -> None:
         try:  # even of a stream that is refused, as the table of both ends must stay the same
-            headers: Headers = [(name, value) for name, value in self._decoder.decode(block, raw=True)]
-        except HPACKError as error:
-            raise _broken(ErrorCode.COMPRESSION_ERROR, f"a header block cannot be decoded: {error}") from error
+            headers = self._decoder.decode(block)
+        except CodecError as error:
+            raise _broken(ErrorCode.COMPRESSION_ERROR, f"a header block cannot be decoded: {error.message}") from error
         self._take_headers(stream_id, headers, is_end=is_end)
 
     def _take_headers(self, stream_id: int, headers: Headers, *, is_end: bool) -> None:
@@ -321,14 +341,17 @@ class Http2Connection:
         stream.receive_window -= size
         if stream.receive_window < 0:
             raise _broken(ErrorCode.FLOW_CONTROL_ERROR, f"more data than the window of stream {stream_id} allows")
-        data = _unpadded(flags, payload)
-        if not data and not flags & Flag.END_STREAM:
+        data = _unpadded(payload) if flags & _PADDED else payload
+        is_end = bool(flags & _END_STREAM)
+        if not data and not is_end:
             self._count_control()
+        # Whoever answers in `data` must know that nothing follows: an answer before the request's end resets the stream.
+        stream.is_open_there = not is_end
         if size > len(data):
             self.consumed(stream, size - len(data))
         if data:
             self._events.data(stream, data)
-        if flags & Flag.END_STREAM and stream.is_open_there:
+        if is_end and stream_id in self.streams:
             self._end_there(stream)
 
     def _refuse_data(self, stream: Stream | None, stream_id: int, size: int) -> None:
@@ -467,6 +490,31 @@ class Http2Connection:
         if not stream.unsent:
             self._send_trailers(stream)
 
+    def send_whole(self, stream: Stream, headers: bytes, data: bytes, block: bytes) -> bool:
+        """Send a whole answer to a request that is complete; False, and nothing is sent, where the windows do not take it.
+
+        Args:
+            stream: On which nothing was sent yet.
+            headers: Encoded block that begins the answer.
+            data: All of it.
+            block: Encoded block that ends it.
+        """
+        size = len(data)
+        if size > stream.send_window or size > self._send_window or size > self._frame_bytes_max or stream.is_open_there:
+            return False
+        self._send_window -= size
+        number = stream.id
+        pieces = (
+            _HEAD(len(headers) << 8 | _HEADERS, _END_HEADERS, number), headers,
+            _HEAD(size << 8, 0, number), data,
+            _HEAD(len(block) << 8 | _HEADERS, _END, number), block,
+        )  # fmt: skip
+        self.out.append(b"".join(pieces))
+        stream.is_open_here = False
+        self._resets = max(self._resets - 1, 0)
+        self.streams.pop(number, None)
+        return True
+
     def reset(self, stream: Stream, code: ErrorCode) -> None:
         """End a stream at once in both directions."""
         self._drop(stream)
@@ -529,9 +577,7 @@ class Http2Connection:
             self._waiting.pop(stream.id, None)
 
 
-def _unpadded(flags: int, payload: bytes) -> bytes:
-    if not flags & Flag.PADDED:
-        return payload
+def _unpadded(payload: bytes) -> bytes:
     if not payload or payload[0] >= len(payload):
         raise _broken(ErrorCode.PROTOCOL_ERROR, "a frame is shorter than its padding")
     return payload[1 : len(payload) - payload[0]]

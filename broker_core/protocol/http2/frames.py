@@ -19,7 +19,7 @@ WINDOW_MAX: Final = (1 << 31) - 1
 WINDOW_DEFAULT: Final = 65_535
 STREAM_ID_MAX: Final = (1 << 31) - 1
 
-_HEAD = Struct(">IBI")
+HEAD: Final = Struct(">IBI")
 _PAIR = Struct(">HI")
 _WORD = Struct(">I")
 
@@ -77,17 +77,17 @@ class ErrorCode(IntEnum):
 
 def head(kind: FrameType, flags: int, stream_id: int, size: int) -> bytes:
     """The nine bytes before a payload of ``size`` bytes."""
-    return _HEAD.pack(size << 8 | kind, flags, stream_id)
+    return HEAD.pack(size << 8 | kind, flags, stream_id)
 
 
 def frame(kind: FrameType, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
     """A whole frame."""
-    return _HEAD.pack(len(payload) << 8 | kind, flags, stream_id) + payload
+    return HEAD.pack(len(payload) << 8 | kind, flags, stream_id) + payload
 
 
 def head_at(data: bytes, position: int) -> tuple[int, int, int, int]:
     """Payload size, type, flags and stream of the frame that begins at a position."""
-    word, flags, stream_id = _HEAD.unpack_from(data, position)
+    word, flags, stream_id = HEAD.unpack_from(data, position)
     return word >> 8, word & 0xFF, flags, stream_id & STREAM_ID_MAX
 
 

@@ -36,6 +36,14 @@ def parse_offset_message_id(message_id: str) -> tuple[HostAddress, int]:
     return HostAddress.from_packed(data[:-8]), _OFFSET.unpack_from(data, len(data) - 8)[0]
 
 
+def offset_in_id(text: str) -> int:
+    """Physical offset in an offset message id, -1 when the text is none."""
+    try:
+        return parse_offset_message_id(text)[1]
+    except CodecError:
+        return -1
+
+
 class UniqueIdGenerator:
     """Makes client unique ids (UNIQ_KEY), as RocketMQ clients do. One thread at a time.
 

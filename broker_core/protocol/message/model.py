@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NewType
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.protocol.addresses import ip_text
 
 QueueOffset = NewType("QueueOffset", int)
 PhysicalOffset = NewType("PhysicalOffset", int)
@@ -41,7 +42,7 @@ class HostAddress:
 
     @classmethod
     def parse(cls, text: str) -> HostAddress:
-        """Address of ``1.2.3.4:10911`` or ``[::1]:10911``; raises `UsageError` for another text."""
+        """Address of ``1.2.3.4:10911`` or ``[::1]:10911``, in any spelling; raises `UsageError` for another text."""
         host, _, port = text.rpartition(":")
         try:
             ip = ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).packed
@@ -53,10 +54,10 @@ class HostAddress:
         return cls(ip, number)
 
     def __str__(self) -> str:
+        """``1.2.3.4:10911`` or ``[::1]:10911``, as `broker_core.protocol.addresses` spells it."""
         if not self.is_v6:
             return f"{'.'.join(map(str, self.ip))}:{self.port}"
-        groups = struct.unpack(">8H", self.ip)
-        return f"[{':'.join(f'{group:x}' for group in groups)}]:{self.port}"
+        return f"[{ip_text(self.ip)}]:{self.port}"
 
 
 @dataclass(slots=True)

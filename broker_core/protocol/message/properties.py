@@ -32,6 +32,8 @@ PRODUCER_GROUP = "PGROUP"
 MIN_OFFSET = "MIN_OFFSET"
 MAX_OFFSET = "MAX_OFFSET"
 ORIGIN_MESSAGE_ID = "ORIGIN_MESSAGE_ID"
+FIRST_POP_TIME = "1ST_POP_TIME"
+DLQ_ORIGIN_TOPIC = "DLQ_ORIGIN_TOPIC"
 RECONSUME_TIME = "RECONSUME_TIME"
 MESSAGE_REGION = "MSG_REGION"
 TRACE_ON = "TRACE_ON"
@@ -40,13 +42,17 @@ MAX_RECONSUME_TIMES = "MAX_RECONSUME_TIMES"
 CONSUME_START_TIME = "CONSUME_START_TIME"
 INSTANCE_ID = "INSTANCE_ID"
 CLUSTER = "CLUSTER"
+FIRST_POP_TIME = "1ST_POP_TIME"
+BORN_HOST = "__BORNHOST"
+"""Host of a client of gRPC, as a proxy notes it; clients of remoting have none."""
+BORN_TIMESTAMP = "BORN_TIMESTAMP"
 INNER_MULTI_DISPATCH = "INNER_MULTI_DISPATCH"
 INNER_MULTI_QUEUE_OFFSET = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR = " "
 
 SPARE = (
-    "TIMER_DEQUEUE_MS", "TIMER_ENQUEUE_MS", "TIMER_ROLL_TIMES", "1ST_POP_TIME", ORIGIN_MESSAGE_ID, WAIT, CLUSTER, TRACE_ON,
+    "TIMER_DEQUEUE_MS", "TIMER_ENQUEUE_MS", "TIMER_ROLL_TIMES", FIRST_POP_TIME, ORIGIN_MESSAGE_ID, WAIT, CLUSTER, TRACE_ON,
     MESSAGE_REGION,
 )  # fmt: skip
 """Properties that a broker adds and that delivery does without, in the order in which a copy without room leaves them out."""
@@ -55,7 +61,9 @@ DIGITS_MAX = 18
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    return ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()]).encode()
+    """Properties as stored; half of a surrogate pair becomes ``?``, as in a Java writer."""
+    text = ITEM_SEPARATOR.join([f"{name}{NAME_SEPARATOR}{value}" for name, value in properties.items()])
+    return text.encode("utf-8", "replace")
 
 
 def encode_fitting(properties: Mapping[str, str]) -> bytes | None:

@@ -18,18 +18,14 @@ BROKERS_OWN = frozenset((
     props.WAIT, props.CLUSTER, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.RETRY_TOPIC, props.ORIGIN_MESSAGE_ID,
     props.RECONSUME_TIME, props.MAX_RECONSUME_TIMES, props.CONSUME_START_TIME, props.MIN_OFFSET, props.MAX_OFFSET,
     props.TRANSACTION_PREPARED, props.PRODUCER_GROUP, props.INNER_MULTI_QUEUE_OFFSET,
-    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", "1ST_POP_TIME", "POP_CK",
+    "TRAN_PREPARED_QUEUE_OFFSET", "TRANSACTION_CHECK_TIMES", "CHECK_IMMUNITY_TIME_IN_SECONDS", props.FIRST_POP_TIME, "POP_CK",
+    props.BORN_HOST, props.BORN_TIMESTAMP,
     "TIMER_OUT_MS", "TIMER_ROLL_TIMES", "TIMER_ENQUEUE_MS", "TIMER_DEQUEUE_MS", "TIMER_DEL_UNIQKEY",
-    "DLQ_ORIGIN_TOPIC", "DLQ_ORIGIN_MESSAGE_ID", "KTX",
+    props.DLQ_ORIGIN_TOPIC, "DLQ_ORIGIN_MESSAGE_ID", "KTX",
 ))  # fmt: skip
 """Properties that are not sent again."""
 ROOM_OF_BROKERS = 512
 """Bytes of properties that a link to the origin leaves for what a broker adds to any message, for example its cluster."""
-
-
-def first_topic_of_retry(properties: Mapping[str, str]) -> str | None:
-    """The topic that a retry or a dead letter was first sent to, if it has that property."""
-    return properties.get(props.RETRY_TOPIC) or properties.get("DLQ_ORIGIN_TOPIC")
 
 
 def resent_properties(properties: Mapping[str, str], origin_id: str, *, without_delay: bool) -> dict[str, str]:

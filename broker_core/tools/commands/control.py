@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -13,10 +12,10 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from broker_core.errors import UsageError
+from broker_core.platform import event_loops, signals
 from broker_core.transport.event_loop import interrupts
 
 STOPPED = "it was stopped"
-EXIT_PIPE_CLOSED = 141
 _WORDS = ("pause", "resume", "stop")
 
 
@@ -24,13 +23,6 @@ def say(text: str) -> None:
     """Print a line for people, at once."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
-
-
-def pipe_closed() -> int:
-    """Exit code after the reader of standard output ended early (head, less)."""
-    # Python would complain when it flushes at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return EXIT_PIPE_CLOSED
 
 
 def names_by_time() -> Iterator[str]:
@@ -62,11 +54,11 @@ def cancelled_by_signals() -> Iterator[None]:
     """Cancel the task of the block at SIGTERM, as asyncio does at SIGINT, so that it ends in order."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    signals.on_signal(loop, signal.SIGTERM, task.cancel)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        signals.off_signal(loop, signal.SIGTERM)
 
 
 class _CommandLines(asyncio.Protocol):
@@ -90,18 +82,16 @@ class _CommandLines(asyncio.Protocol):
         self._command("stop")
 
 
-async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> asyncio.ReadTransport:
+async def listen(command: Callable[[str], None], say: Callable[[str], None]) -> event_loops.Reading:
     """Take ``pause``, ``resume`` and ``stop`` as lines of standard input.
 
     ``command`` is called with each of them, and with stop when the input ends; ``say`` gets a text on any other line. Raises
     `UsageError` when standard input cannot be read asynchronously.
     """
-    loop = asyncio.get_running_loop()
     try:
-        transport, _ = await loop.connect_read_pipe(lambda: _CommandLines(command, say), sys.stdin)
+        return await event_loops.read_input(_CommandLines(command, say))
     except (ValueError, OSError) as error:
         raise UsageError(f"standard input cannot be read ({error}): --control is for programs with a pipe") from error
-    return transport
 
 
 class Steered(Protocol):

@@ -23,6 +23,7 @@ from broker_core.cluster.access import FindSaved, access_of, access_of_environme
 from broker_core.counted import counted
 from broker_core.errors import OrbitError, UsageError
 from broker_core.json_errors import fail
+from broker_core.platform.file_names import wide_path
 from broker_core.tools.commands.control import STOPPED, Wakeable, cancelled_by_signals, names_by_time, say, steered
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
@@ -87,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     for word, end in (("from", "source"), ("to", "target")):
         add(f"--{word}-connection", metavar="NAME", help=f"the {end} by the name of a connection that the window keeps")
         add(f"--{word}-connection-file", type=Path, metavar="FILE", help=f"the {end} by a file with keys, TLS and more")
-    add("--to-store", type=Path, metavar="DIR", help="in place of --to: the store of an embedded broker that does not run")
+    add("--to-store", type=wide_path, metavar="DIR", help="in place of --to: the store of an embedded broker that does not run")
     add("--topic", action="append", default=[], metavar="NAME", help="a topic; repeatable, or several with , between them")
     time_help = "ISO 8601, ms since 1970, or -2h"
     add("--since", default="", metavar="TIME", help=f"only messages stored at or after this: {time_help}")

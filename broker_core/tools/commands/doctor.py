@@ -1,6 +1,6 @@
 """Command line of `doctor`: tries each hop of the way to a cluster, and reports faults and remedies.
 
-    doctor [--ns HOST:PORT | --connection NAME | --connection-file FILE] [--json]
+    doctor [--ns HOST:PORT | --connection NAME | --connection-file FILE] [--grpc HOST:PORT] [--json]
 
 First it says whether this installation has machine code. It changes nothing.
 """
@@ -16,7 +16,6 @@ from dataclasses import asdict
 from broker_core.cluster.access import HELP, FindSaved, access_of, add_access, add_details_flag, given_details, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError
 from broker_core.json_errors import JsonParser, fail
-from broker_core.tools.commands.control import pipe_closed
 from broker_core.tools.doctor import Doctor, Hop, local_hop
 
 EXIT_FAULTS = 1
@@ -37,14 +36,12 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
             tell(local_hop())
         if access is None:
             return 0
-        doctor = Doctor(access, tell)
+        doctor = Doctor(access, tell, grpc=arguments.grpc)
         asyncio.run(doctor.run())
     except OrbitError as error:
         return fail("orbit doctor", error, as_json=arguments.json)
     except KeyboardInterrupt:
         return fail("orbit doctor", CancelledByUserError("interrupted"), as_json=arguments.json)
-    except BrokenPipeError:
-        return pipe_closed()
     return EXIT_FAULTS if doctor.faults else 0
 
 
@@ -58,6 +55,9 @@ def _parser() -> JsonParser:
     )
     add_access(parser.add_mutually_exclusive_group())
     add_details_flag(parser)
+    parser.add_argument(
+        "--grpc", default="", metavar="HOST:PORT", help="where SDKs of RocketMQ 5 connect; else port 8081 of each broker's host"
+    )
     parser.add_argument(
         "--json", action="store_true", help="a line of JSON when a hop begins and when it has ended, or for an error"
     )

@@ -17,6 +17,7 @@ from broker_core.cluster.access import (
     target_environment,
 )
 from broker_core.errors import UsageError
+from broker_core.platform.file_names import wide_path
 from broker_core.tools.replay.journal import ReplayPlan
 
 FAILURES_MAX = 10
@@ -49,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = made.add_mutually_exclusive_group(required=True)
-    source.add_argument("--store", type=Path, metavar="DIR", help="find them in a store directory")
+    source.add_argument("--store", type=wide_path, metavar="DIR", help="find them in a store directory")
     add_access(source, of="the cluster in which to find them")
     source.add_argument("--from-file", type=Path, metavar="FILE", help="take those of an export: .jsonl, .csv or .parquet")
     source.add_argument("--resume", type=Path, metavar="DIR", help="go on with the replay in this folder, as it was begun")

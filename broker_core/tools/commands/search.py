@@ -37,8 +37,11 @@ from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.ownership import open_failed
 from broker_core.errors import FilterError, OrbitError, UsageError
 from broker_core.json_errors import fail
+from broker_core.outside import whole_of
+from broker_core.platform import signals
+from broker_core.platform.file_names import wide_path
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed, say
+from broker_core.tools.commands.control import say
 from broker_core.tools.search.export import FORMATS, exported
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.language import parse_filter
@@ -107,13 +110,15 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
         say(f"orbit search: {error.message}\n  {_pointed_at(arguments.filter, error)}")
         return error.exit_code
     except BrokenPipeError:
-        return pipe_closed()
+        raise  # standard output has no reader any more
     except OSError as error:
         return fail("orbit search", _refused(arguments, error))
     except OrbitError as error:
         return fail("orbit search", error)
     if mask is not None or arguments.originals:
         say("originals: no rule of masking was applied" if mask is None else mask.words)
+    for note in outcome.outcome.notes:
+        say(f"note: {note}")
     say(str(outcome.outcome))
     if outcome.was_interrupted:
         return EXIT_CANCELLED
@@ -128,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--store", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+    place.add_argument("--store", type=wide_path, metavar="DIR", help="store directory, the one that holds commitlog/")
     add_access(place)
     add_details_flag(parser)
     parser.add_argument("filter", metavar="FILTER", help="which messages; see below")
@@ -160,13 +165,17 @@ def _end_with_input() -> None:
     # Not by sys.stdin: a thread that holds its buffer at exit would crash the program.
     while os.read(0, 4096):
         pass
-    os.kill(os.getpid(), signal.SIGTERM)
+    signals.end_this_process()
+
+
+_SHOWN_CHARACTERS = 80
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) < 1 << 63:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on is meant, not “{text}”")
-    return int(text)
+    number = whole_of(text)
+    if not number:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on is meant, not “{text[:_SHOWN_CHARACTERS]}”")
+    return number
 
 
 def _refused(arguments: argparse.Namespace, error: OSError) -> OrbitError:
@@ -248,7 +257,7 @@ class _Run:
             # An exception raised in the middle of a connection's work would end the connection, and not the program.
             loop.call_soon_threadsafe(task.cancel)
 
-        loop.add_signal_handler(signal.SIGINT, interrupted)
+        signals.on_signal(loop, signal.SIGINT, interrupted)
         signal.signal(signal.SIGTERM, terminated)
         try:
             async with access.admin() as admin:
@@ -258,7 +267,7 @@ class _Run:
                 async for step in search.steps():
                     self._give_all(step)
         finally:
-            loop.remove_signal_handler(signal.SIGINT)
+            signals.off_signal(loop, signal.SIGINT)
             signal.signal(signal.SIGTERM, _terminated)
         assert search.outcome is not None
         self.outcome = search.outcome

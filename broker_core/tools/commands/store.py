@@ -25,8 +25,9 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.ownership import check_directory, open_failed
 from broker_core.errors import ForeignStoreError, OrbitError
 from broker_core.json_errors import fail
+from broker_core.platform.file_names import wide_path
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.tools.commands.control import pipe_closed, say
+from broker_core.tools.commands.control import say
 
 EXIT_UNSOUND = 1
 
@@ -43,7 +44,7 @@ def main(argv: list[str]) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        return pipe_closed()
+        raise  # standard output has no reader any more
     except OSError as error:
         return fail("orbit store", open_failed(arguments.directory, error))
     except OrbitError as error:
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="report every inconsistency; exit code 0 only if there is none")
     dump = commands.add_parser("dump", help="print the content as JSON Lines")
     for command in (verify, dump):
-        command.add_argument("directory", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+        command.add_argument("directory", type=wide_path, metavar="DIR", help="store directory, the one that holds commitlog/")
         command.add_argument(
             "--delay-levels",
             metavar="TEXT",
@@ -71,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
             help="directories of the commit log, separated by commas (storePathCommitLog; default: DIR/commitlog)",
         )
     clean = commands.add_parser("clean", help="delete what is too old from a store that nobody has open; prints how much")
-    clean.add_argument("directory", type=Path, metavar="DIR", help="store directory, the one that holds commitlog/")
+    clean.add_argument("directory", type=wide_path, metavar="DIR", help="store directory, the one that holds commitlog/")
     clean.add_argument(
         "--reserved-hours",
         type=int,

@@ -6,7 +6,7 @@ delays, because a copied message is stored data, and a broker would act on them 
     topic at the source               topic at the target          becomes
     orders                            orders                       a message, whatever way it took to its queue
     %DLQ%g                            %DLQ%g                       a dead letter, with where it came from
-    %RETRY%g                          copied-RETRY-g               a plain message
+    %RETRY%g, %RETRY%g+t              copied-RETRY-g, …-g-t        a plain message
     SCHEDULE_TOPIC_XXXX, half, …      copied-NAME                  a plain message
 
 Source: docs/spec/broker.md §0.3 (reserved names), docs/spec/store.md §2.7 (properties).
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.resent_properties import BROKERS_OWN, TIMED
-from broker_core.protocol.names import SYSTEM_PREFIX, SYSTEM_TOPICS, TRACE_TOPIC, check_topic
+from broker_core.protocol.names import SYSTEM_PREFIX, SYSTEM_TOPICS, TRACE_TOPIC, check_readable_topic, check_topic
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.rewrite import Outgoing, Skipped, producer_flags
 from broker_core.tools.search.fields import state_of_topic
@@ -27,7 +27,7 @@ from broker_core.tools.search.fields import state_of_topic
 COPIED_PREFIX = "copied-"
 _NOT_IN_NAMES = re.compile(r"%(\w+)%")
 _ORIGIN = frozenset((
-    props.RETRY_TOPIC, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.ORIGIN_MESSAGE_ID, "DLQ_ORIGIN_TOPIC",
+    props.RETRY_TOPIC, props.REAL_TOPIC, props.REAL_QUEUE_ID, props.ORIGIN_MESSAGE_ID, props.DLQ_ORIGIN_TOPIC,
     "DLQ_ORIGIN_MESSAGE_ID",
 ))  # fmt: skip
 """Set by brokers; the only record of where a dead or pending message was first sent to."""
@@ -45,10 +45,10 @@ _PLAIN = {
 
 def target_topic(topic: str) -> str:
     """The topic at the target for a source topic; raises `UsageError` when no broker would accept its name."""
-    check_topic(topic)
+    check_readable_topic(topic)
     if not is_reserved(topic) or state_of_topic(topic) == "dead":
         return topic
-    return check_topic(COPIED_PREFIX + _NOT_IN_NAMES.sub(r"\1-", topic))
+    return check_topic(COPIED_PREFIX + _NOT_IN_NAMES.sub(r"\1-", topic).replace("+", "-"))
 
 
 def is_reserved(topic: str) -> bool:

@@ -83,5 +83,5 @@ class CopyOrder:
         try:
             texts = {name: tuple(map(str, values[name])) for name in ("topics", "groups")}
             return cls(**{**values, **texts, "wanted": CopyRange(**values["wanted"])})
-        except (KeyError, TypeError, UsageError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, UsageError) as error:
             raise CodecError(f"the receipt names no order of a copy: {error}") from error

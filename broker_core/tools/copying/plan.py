@@ -125,7 +125,7 @@ class CopyPlan:
                 is_exact=bool(values["is_exact"]),
                 warnings=tuple(map(str, values["warnings"])),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise CodecError(f"the receipt names no plan of a copy: {error}") from error
 
     # ---- words ---------------------------------------------------------------------------------------------------------

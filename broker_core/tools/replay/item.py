@@ -14,6 +14,7 @@ from zlib import crc32
 import msgpack
 
 from broker_core.errors import CodecError
+from broker_core.json_document import without_half_pairs
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
@@ -127,6 +128,8 @@ def _properties(row: Row, where: str) -> dict[str, str]:
         text = name + value
         if not name or NAME_SEPARATOR in text or ITEM_SEPARATOR in text:
             raise CodecError(f"a property of {where} cannot be sent: a name is empty, or one holds the bytes 1 or 2")
+        if without_half_pairs(text) != text:
+            raise CodecError(f"a property of {where} cannot be sent: it holds half of a character of two parts (a surrogate)")
     return found
 
 

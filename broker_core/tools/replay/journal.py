@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.kept_file import replace_file
+from broker_core.outside import read_json
 from broker_core.tools.line_file import LineFile
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
@@ -94,7 +95,7 @@ class ReplayPlan:
                 body_bytes=int(values["bodyBytes"]),
                 saved_as=str(values.get("connection", "")),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise CodecError(f"the plan of the replay is not whole: {error}") from error
 
 
@@ -201,7 +202,7 @@ class ReplayJournal:
         self._refused_before: set[int] = set()
         with contextlib.ExitStack() as files:
             try:
-                self.plan = ReplayPlan.from_json(json.loads((folder / PLAN_FILE).read_text("utf-8")))
+                self.plan = ReplayPlan.from_json(read_json((folder / PLAN_FILE).read_text("utf-8")))
                 self._receipt = files.enter_context(contextlib.closing(LineFile(folder / RECEIPT_FILE, "a+b")))
                 self._spool: BinaryIO = files.enter_context((folder / SPOOL_FILE).open("rb"))
                 self._order = self._read_order()

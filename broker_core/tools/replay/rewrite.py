@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from broker_core.errors import CodecError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.message import properties as props
-from broker_core.protocol.message.resent_properties import TIMED, first_topic_of_retry, resent_properties
+from broker_core.protocol.message.resent_properties import TIMED, resent_properties
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+from broker_core.protocol.retry_names import first_topic as topic_of_retry
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.search.fields import state_of_topic
 
@@ -89,7 +91,7 @@ class Skipped(NamedTuple):
 def first_topic(item: ReplayItem) -> str:
     """The topic a message was first sent to, however often it was delayed or retried since."""
     properties = item.properties
-    found = first_topic_of_retry(properties)
+    found = topic_of_retry(item.topic, properties)
     if found:
         return found
     return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
@@ -135,5 +137,5 @@ def _queue_id(item: ReplayItem) -> int:
     """Queue of its producer's choice, which is in the properties of a delayed message."""
     if state_of_topic(item.topic) == "normal":
         return item.queue_id
-    text = item.properties.get(props.REAL_QUEUE_ID, "")
-    return int(text) if text.isascii() and text.isdecimal() else item.queue_id
+    queue_id = whole_of(item.properties.get(props.REAL_QUEUE_ID, ""))
+    return item.queue_id if queue_id is None else queue_id

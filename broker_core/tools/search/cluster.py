@@ -12,6 +12,7 @@ Source: docs/spec/remoting.md §2.2.3 (pulls), §2.2.6 (queries).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -29,6 +30,7 @@ from broker_core.errors import CodecError, NetworkError, RecordError, RemoteErro
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.message_id import offset_message_id, parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, known_names, possible_owners
 from broker_core.tools.search.bounds import HIGHEST, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.cluster_parts import ClusterParts
 from broker_core.tools.search.columns import may_match
@@ -38,6 +40,7 @@ from broker_core.tools.search.gaps import Gaps, unknown_topic
 from broker_core.tools.search.parallel_pulls import RETRY_PAUSES_S, Answers, ParallelPulls
 from broker_core.tools.search.pulled_filter import PulledFilter
 from broker_core.tools.search.results import Hit, Outcome, SearchStep, limit_reason, undecoded_reason
+from broker_core.tools.search.shared_retries import SharedRetries
 
 KEY_ANSWER_MESSAGES = 64
 UNIQUE_ANSWER_MESSAGES = 32
@@ -63,6 +66,7 @@ class ClusterSearch:
         known_topics: Topic → brokers known to have it, from the watch of the cluster; those that the name server has
             forgotten make the outcome partial.
         retry_pauses_s: Before each retry of a broker lost during the search, in seconds.
+        known: Groups and topics, to tell retry topics apart; None: the brokers are asked, where the filter compares groups.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class ClusterSearch:
         queue_number: Callable[[str, int], int] = _own_number,
         known_topics: Mapping[str, Collection[str]] | None = None,
         retry_pauses_s: Sequence[float] = RETRY_PAUSES_S,
+        known: KnownNames | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
@@ -88,6 +93,8 @@ class ClusterSearch:
         self._lookups = lookups_of(expression)
         self._parts: list[QueueSlice] = []
         self._topics: list[str] = []
+        self._shared = SharedRetries(expression)
+        self._known = known
         self._scanned = self._found = self._undecoded = 0
         self._is_given_up = False
         self._cancelled = asyncio.Event()
@@ -128,6 +135,8 @@ class ClusterSearch:
             if may_match(self._expression, topic, None):
                 self._gaps.add(unknown_topic(topic, topics))
         self._topics = sorted(topic for topic in topics if may_match(self._expression, topic, None))
+        if self._known is None:
+            self._known = await self._known_names(topics) if self._shared.is_needed else NOTHING_KNOWN
         if self._lookups is not None:
             self.plan = f"lookup of {counted(len(self._lookups), 'key')} in {counted(len(self._topics), 'topic')}"
             self.total_messages = len(self._lookups)
@@ -137,6 +146,14 @@ class ClusterSearch:
         self.total_messages = sum(part.messages for part in self._parts)
         queues = counted(len(self._parts), "queue")
         self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
+
+    async def _known_names(self, topics: set[str]) -> KnownNames:
+        """Groups of the brokers, if any topic needs them to be told apart; a failure leaves what the topics say."""
+        groups: set[str] = set()
+        if any(len(possible_owners(topic)) > 1 for topic in topics):
+            with contextlib.suppress(NetworkError, RemoteError, CodecError):
+                groups.update(await self._admin.groups())
+        return known_names(groups, topics)
 
     async def steps(self) -> AsyncGenerator[SearchStep, None]:
         """Carry the search out; `outcome` is known afterwards."""
@@ -181,7 +198,7 @@ class ClusterSearch:
             reasons.insert(0, "it was cancelled")
         if self._undecoded:
             reasons.append(undecoded_reason(self._undecoded))
-        self.outcome = Outcome(self._scanned, self._found, tuple(reasons))
+        self.outcome = Outcome(self._scanned, self._found, tuple(reasons), notes=self._shared.notes())
 
     def _hits(self, answers: Answers) -> Iterator[Hit]:
         found = list(chain.from_iterable(records for _broker, records in answers))
@@ -198,11 +215,13 @@ class ClusterSearch:
                 continue
             # Not by its store host: a broker that moved, or a slave that became master, has messages of another address.
             number = self._queue_number(broker, message.queue_id)
-            facts = MessageFacts(message if number == message.queue_id else replace(message, queue_id=number))
+            shown = message if number == message.queue_id else replace(message, queue_id=number)
+            facts = MessageFacts(shown, self._known or NOTHING_KNOWN)
             is_match = matches(self._expression, facts)
             self._undecoded += bool(facts.body_fault)
             if is_match:
                 self._found += 1
+                self._shared.take(facts)
                 yield Hit(message, record, broker)
                 if self._is_over():
                     return

@@ -19,7 +19,7 @@ from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.survey import queues_on
 from broker_core.cluster.time_bounds import within_times
-from broker_core.errors import CodecError, NetworkError, RemoteError
+from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.admin.topics import PERM_READ
 from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
@@ -61,7 +61,7 @@ class ClusterParts:
             async with turn:
                 try:
                     await work(topic)
-                except (NetworkError, RemoteError, CodecError) as error:
+                except (NetworkError, RemoteError, CodecError, UsageError) as error:
                     self._gaps.add(f"topic {topic} could not be searched: {error.message}")
 
         async with asyncio.TaskGroup() as group:

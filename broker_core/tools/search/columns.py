@@ -21,6 +21,7 @@ from broker_core.engine.store.record_columns import topic_of
 from broker_core.engine.store.record_heads import Groups, HeadScan
 from broker_core.native.library import installed
 from broker_core.protocol.message.sys_flag import COMPRESSED
+from broker_core.protocol.retry_names import possible_groups
 from broker_core.tools.search.expression import (
     AnyCondition,
     Comparison,
@@ -31,7 +32,7 @@ from broker_core.tools.search.expression import (
     verdict,
 )
 from broker_core.tools.search.facts import ORDERS, compare
-from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.tools.search.fields import state_of_topic
 from broker_core.tools.search.needles import needles_of
 
 _COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
@@ -76,8 +77,9 @@ def topic_verdict(comparison: Comparison, topic: str) -> bool | None:
         case "state":
             return compare(comparison, (state_of_topic(topic),))
         case "group":
-            group = group_of_topic(topic)
-            return compare(comparison, (group,)) if group else None
+            # The properties of a message say which of the possible owners of a retry topic they leave.
+            verdicts = {compare(comparison, (group,)) for group in possible_groups(topic)}
+            return verdicts.pop() if len(verdicts) == 1 else None
     return None
 
 

@@ -7,7 +7,6 @@ names (`row_names.NAMES`), bodies in Base64 except in Parquet, so each can be re
 from __future__ import annotations
 
 import base64
-import binascii
 import codecs
 import errno
 import json
@@ -22,7 +21,9 @@ from typing import Protocol, Self, TextIO
 
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
-from broker_core.kept_file import sync_directory
+from broker_core.outside import read_json
+from broker_core.parts import PARQUET, require
+from broker_core.platform import files, replacing
 from broker_core.tools.search.row_names import MASKED, NAMES, Row
 
 FORMATS = ("jsonl", "csv", "parquet")
@@ -65,7 +66,7 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
         if form == "parquet":
             with _ParquetFile(beside, names) as file:
                 yield file.write
-            with beside.open("rb") as written:
+            with beside.open("r+b") as written:  # Windows syncs no file that is open for reading only
                 os.fsync(written.fileno())
         else:
             with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
@@ -84,8 +85,8 @@ def _written_beside(path: Path) -> Iterator[Path]:
         raise UsageError(f"{path} cannot be written: {error.strerror}. Choose another file") from error
     try:
         yield beside
-        beside.replace(path)
-        sync_directory(path.absolute().parent)
+        replacing.replace(beside, path)
+        files.sync_directory(path.absolute().parent)
     except BaseException as error:
         written = beside.stat().st_size if beside.exists() else 0
         beside.unlink(missing_ok=True)
@@ -124,6 +125,7 @@ class _ParquetFile:
     """Rows as a Parquet file; bodies are bytes in it, properties a map."""
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
+        require(PARQUET)
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -188,8 +190,8 @@ def _read_lines(path: Path) -> Iterator[Row]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
+                row = read_json(line)
+            except ValueError as error:
                 raise CodecError(f"line {number:,} of {path.name} is no JSON: {error}") from error
             if not isinstance(row, dict):
                 raise CodecError(f"line {number:,} of {path.name} is no JSON object")
@@ -222,13 +224,14 @@ def _typed(names: list[str], cells: list[str], where: str) -> Row:
 
 def _value(name: str, text: str) -> object:
     if name == "properties":
-        return json.loads(text) if text else {}
+        return read_json(text) if text else {}
     if name in _NUMBERS:
         return int(text) if text else None
     return None if name == "bodySha256" and not text else text
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
+    require(PARQUET)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -260,5 +263,5 @@ def body_bytes(row: Row, where: str) -> bytes:
         raise CodecError(f"{where} has no body")
     try:
         return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # binascii.Error is one; a character that is not ASCII is another
         raise CodecError(f"the body of {where} is no Base64: {error}") from error

@@ -77,7 +77,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One field against one literal, or against several for `Operator.IN`."""
+    """One field against one literal, or against several: for `Operator.IN`, and for an id that is written in two ways."""
 
     field: Field
     operator: Operator

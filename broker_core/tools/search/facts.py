@@ -1,6 +1,7 @@
 """Meaning of a comparison: a filter on one message, in plain Python. The reference for every faster way.
 
-A field of a message has no value, one, or several (a key is any of its words, an id any of its two). A comparison holds if it
+A field of a message has no value, one, or several (a key is any of its words, an id any of its two, a group any of those that
+the name of a retry topic fits). A comparison holds if it
 holds for any value; ``!=`` is the opposite of ``=``, so it holds when there is no value.
 
 * Text is compared by code points; ``contains`` on the body searches for the UTF-8 bytes, ``~`` searches its text.
@@ -21,10 +22,12 @@ from typing import Any
 
 from broker_core.errors import CodecError
 from broker_core.json_document import JsonValue, WrittenNumber, exact_number, read_document, values_named
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.properties import DELAY, KEY_SEPARATOR, KEYS, PRODUCER_GROUP, REAL_TOPIC, TAGS, UNIQUE_KEY
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, RetryOwner, groups_of, owners_of_message
 from broker_core.tools.search.expression import (
     AnyCondition,
     AnyItem,
@@ -38,7 +41,7 @@ from broker_core.tools.search.expression import (
     PathStep,
     Scalar,
 )
-from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.tools.search.fields import state_of_topic
 
 _WHOLE = re.compile(r"[-+]?\d{1,18}")
 
@@ -51,10 +54,14 @@ ORDERS: dict[Operator, Callable[[Any, Any], Any]] = {
 
 
 class MessageFacts:
-    """A message with the values of its fields, computed on demand."""
+    """A message with the values of its fields, computed on demand.
 
-    def __init__(self, message: StoredMessage) -> None:
+    ``known`` tells groups apart whose retry topics have one name.
+    """
+
+    def __init__(self, message: StoredMessage, known: KnownNames = NOTHING_KNOWN) -> None:
         self.message = message
+        self._known = known
         self.body_fault = ""
         """Why the body could not be decompressed; known after the first use of `body`."""
 
@@ -80,11 +87,17 @@ class MessageFacts:
             return ()
 
     @cached_property
-    def group(self) -> str | None:
-        """Group of a retry, dead letter or delayed message, else that of the producer if it is stored."""
-        message = self.message
-        found = group_of_topic(message.topic) or group_of_topic(message.properties.get(REAL_TOPIC, ""))
-        return found or message.properties.get(PRODUCER_GROUP)
+    def owners(self) -> tuple[RetryOwner, ...]:
+        """Possible consumer groups of a retry, dead letter or delayed message; several where its topic is ambiguous."""
+        topic, properties = self.message.topic, self.message.properties
+        return owners_of_message(topic, properties, self._known) or owners_of_message(
+            properties.get(REAL_TOPIC, ""), properties, self._known
+        )
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Possible groups of a retry, dead letter or delayed message, else that of the producer if it is stored."""
+        return groups_of(self.owners) or _present(self.message.properties.get(PRODUCER_GROUP))
 
     def values(self, field: Field) -> tuple[Any, ...]:
         if field.kind is FieldKind.JSON:
@@ -108,7 +121,7 @@ def _ids(facts: MessageFacts) -> tuple[str, ...]:
 
 def _hosts(facts: MessageFacts) -> tuple[str, ...]:
     address = str(facts.message.born_host)
-    return address, address.rpartition(":")[0].strip("[]")
+    return address, host_of(address)
 
 
 def _delay_level(facts: MessageFacts) -> tuple[int, ...]:
@@ -130,7 +143,7 @@ _VALUES: dict[str, Callable[[MessageFacts], tuple[Any, ...]]] = {
     "host": _hosts,
     "born": lambda facts: (facts.message.born_timestamp_ms,),
     "stored": lambda facts: (facts.message.store_timestamp_ms,),
-    "group": lambda facts: _present(facts.group),
+    "group": lambda facts: facts.groups,
     "state": lambda facts: (state_of_topic(facts.message.topic),),
     "reconsume": lambda facts: (facts.message.reconsume_times,),
     "delay_level": _delay_level,
@@ -164,7 +177,7 @@ def compare(comparison: Comparison, values: tuple[Any, ...]) -> bool:
         case Operator.EQUAL | Operator.IN:
             return any(_equal(kind, value, literal) for value in values for literal in literals)
         case Operator.NOT_EQUAL:
-            return not any(_equal(kind, value, literals[0]) for value in values)
+            return not any(_equal(kind, value, literal) for value in values for literal in literals)
         case Operator.CONTAINS:
             return any(str(literals[0]) in text for text in map(_as_text, values) if text is not None)
         case Operator.MATCHES:

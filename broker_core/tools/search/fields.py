@@ -1,4 +1,4 @@
-"""The fields of the filter language, and the state and group of messages by their topic.
+"""The fields of the filter language, and the state of messages by their topic.
 
 Source: docs/spec/broker.md §0.3 (reserved names).
 """
@@ -73,11 +73,3 @@ def state_of_topic(topic: str) -> str:
     if topic.startswith(DLQ_PREFIX):
         return "dead"
     return _STATE_OF_TOPIC.get(topic, "normal")
-
-
-def group_of_topic(topic: str) -> str | None:
-    """Consumer group of a retry or dead letter topic, None for any other."""
-    for prefix in (RETRY_PREFIX, DLQ_PREFIX):
-        if topic.startswith(prefix):
-            return topic.removeprefix(prefix)
-    return None

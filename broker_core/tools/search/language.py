@@ -21,8 +21,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from broker_core.errors import FilterError
+from broker_core.errors import FilterError, UnclearTimeError
 from broker_core.json_document import exact_number
+from broker_core.protocol.addresses import compared_text
+from broker_core.protocol.message.message_id import offset_in_id
 from broker_core.tools.search.expression import (
     ANY_ITEM,
     AnyCondition,
@@ -148,6 +150,10 @@ class _SearchParser:
         operator_token = self._token
         operator = self._operator(field)
         values = self._list(field) if operator is Operator.IN else (self._value(field, operator),)
+        if field.name == "host" and operator is not Operator.MATCHES:
+            values = tuple(compared_text(str(value)) for value in values)
+        if field.name == "id" and operator in (Operator.EQUAL, Operator.NOT_EQUAL, Operator.IN):
+            values = _written_ids(values)
         pattern = None
         if operator is Operator.MATCHES:
             place = self._value_start
@@ -248,7 +254,7 @@ class _SearchParser:
                 return self._checked(token, parse_size(token.text), "a size such as 200, 10KB or 1.5MB")
             case FieldKind.TIME:
                 words = "a time such as 2026-11-21T10:00:00, milliseconds since 1970, or -15m"
-                return self._checked(token, parse_time(token.text, self._now_ms), words)
+                return self._checked(token, self._time(token), words)
             case FieldKind.STATE:
                 return self._checked(token, token.text if token.text in STATES else None, f"one of {', '.join(STATES)}")
             case FieldKind.PROPERTY | FieldKind.JSON:
@@ -268,6 +274,12 @@ class _SearchParser:
             return _CONSTANTS[token.text]
         what = "a number, true, false, null" if field.kind is FieldKind.JSON else "a number"
         return self._fail(f"expected {what} or text in quotes, found {token}", token.start, token.end - token.start)
+
+    def _time(self, token: _Token) -> int | None:
+        try:
+            return parse_time(token.text, self._now_ms)
+        except UnclearTimeError as error:
+            self._fail(error.message, token.start, token.end - token.start)
 
     def _checked(self, token: _Token, value: Scalar, what: str) -> Scalar:
         if value is None:
@@ -316,6 +328,12 @@ class _SearchParser:
 
     def _fail(self, message: str, position: int, length: int) -> NoReturn:
         raise FilterError(f"at character {position + 1}: {message}", position=position, length=length, text=self._text[:500])
+
+
+def _written_ids(values: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Ids as they are written, and those of brokers in capital letters too, which brokers write."""
+    brokers_own = [str(value).upper() for value in values if offset_in_id(str(value)) >= 0]
+    return tuple(dict.fromkeys((*values, *brokers_own)))
 
 
 def _whole_number(text: str) -> int | None:

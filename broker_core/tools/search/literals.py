@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
+
+from broker_core.local_time import instant_ms
 
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _UNIT_BYTES = {
@@ -39,6 +41,9 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None = None) -> int | None
             an offset from UTC; or a time ago: ``-15m``, ``-1h30m`` (ms, s, m, h, d, w).
         now_ms: Base of ``-15m``.
         zone: Of times without an offset; None is that of this machine.
+
+    Raises:
+        UnclearTimeError: The local time comes twice, or never.
     """
     if _WHOLE.fullmatch(text):
         return int(text)
@@ -51,11 +56,9 @@ def parse_time(text: str, now_ms: int, zone: tzinfo | None = None) -> int | None
     digits = (fraction or "").ljust(6, "0")[:6]
     try:
         local = datetime.fromisoformat(f"{day}T{minutes or '00:00'}:{seconds or '00'}.{digits}{_offset(offset)}")
-        moment = local if local.tzinfo else local.replace(tzinfo=zone) if zone else local.astimezone()
-        seconds_since = moment.astimezone(UTC).replace(microsecond=0).timestamp()
+        return instant_ms(local, zone)
     except (ValueError, OverflowError, OSError):
         return None
-    return round(seconds_since) * 1_000 + int(digits[:3])
 
 
 def _offset(text: str | None) -> str:

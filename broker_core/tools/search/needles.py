@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from broker_core.errors import CodecError
-from broker_core.protocol.message.message_id import parse_offset_message_id
+from broker_core.protocol.message.message_id import offset_in_id
 from broker_core.protocol.message.properties import DELAY, KEYS, NAME_SEPARATOR, TAGS
 from broker_core.tools.search.expression import Comparison, FieldKind, Operator
 from broker_core.tools.search.facts import utf8
@@ -87,14 +86,6 @@ def _property_needles(comparison: Comparison) -> Needles | None:
     if operator in _EQUALITY and texts is not None:
         return Needles(tuple(marker + text for text in texts), is_opposite=is_opposite)
     return Needles((marker,), is_opposite=is_opposite)
-
-
-def offset_in_id(text: str) -> int:
-    """Physical offset in an offset message id, -1 when the text is none."""
-    try:
-        return parse_offset_message_id(text)[1]
-    except CodecError:
-        return -1
 
 
 def _texts(comparison: Comparison) -> tuple[bytes, ...] | None:

@@ -20,14 +20,13 @@ from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.newer_layouts import check_layout
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import ForeignStoreError
-from broker_core.protocol.message.message_id import offset_message_id
+from broker_core.protocol.message.message_id import offset_in_id, offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import LMQ_PREFIX
 from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.columns import may_match
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.keys import KeyIndex, Range
-from broker_core.tools.search.needles import offset_in_id
 from broker_core.tools.search.queues import Queues, QueueSpan
 from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files
 
@@ -115,7 +114,7 @@ class Planner:
         """Place of the record with an offset message id; -1 without one, or for another kind of id."""
         place = offset_in_id(lookup.text) if lookup.field == "id" else -1
         parts = self.log.parts(place) if place >= 0 else None
-        if parts is None or offset_message_id(HostAddress.from_packed(parts.head.store_host), place) != lookup.text:
+        if parts is None or offset_message_id(HostAddress.from_packed(parts.head.store_host), place) != lookup.text.upper():
             return -1
         return place
 

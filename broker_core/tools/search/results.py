@@ -51,6 +51,8 @@ class Outcome:
     reasons: tuple[str, ...]
     findings: tuple[StoreFinding, ...] = ()
     """Damaged places, at most `FINDINGS_MAX`."""
+    notes: tuple[str, ...] = ()
+    """What is not certain of the hits; they are complete all the same."""
 
     @property
     def is_complete(self) -> bool:

@@ -22,11 +22,13 @@ import numpy as np
 from broker_core.counted import counted
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import LogReader
+from broker_core.engine.store.known_names import stored_names
 from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_at
 from broker_core.engine.store.ownership import check_directory
 from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
@@ -43,6 +45,7 @@ from broker_core.tools.search.results import (
     limit_reason,
     undecoded_reason,
 )
+from broker_core.tools.search.shared_retries import SharedRetries
 
 if TYPE_CHECKING:
     from broker_core.engine.store.message_store import MessageStore
@@ -77,6 +80,7 @@ class StoreSearch:
         breathe: Called every millisecond or so of work, so that other threads run.
         window_bytes: How much of the log is read at a time.
         plan: A plan made earlier with the open store; None: it is made here.
+        known: Groups and topics, to tell retry topics apart; None: those of the directory.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class StoreSearch:
         breathe: Callable[[], None] | None = None,
         window_bytes: int = WINDOW_BYTES,
         plan: Plan | None = None,
+        known: KnownNames | None = None,
     ) -> None:
         if limit is not None and limit < 1:
             raise UsageError(f"a search gives 1 hit or more, not {limit}")
@@ -100,6 +105,8 @@ class StoreSearch:
         self._log = LogReader(root, window_bytes)
         self._queues = StoredQueues(root) if store is None else LiveQueues(store)
         self._topics = TopicVerdicts()
+        self._shared = SharedRetries(self._expression)
+        self._known = known or (stored_names(root) if self._shared.is_needed else NOTHING_KNOWN)
         self._counts = _Counts()
         self._reasons: list[str] = []
         self._is_cancelled = False
@@ -187,7 +194,7 @@ class StoreSearch:
             reasons.append(f"{counted(counts.unreadable, 'message')} that the index names could not be read")
         if counts.undecoded:
             reasons.append(undecoded_reason(counts.undecoded))
-        self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings))
+        self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings), self._shared.notes())
 
     # ---- records -------------------------------------------------------------------------------------------------------
 
@@ -284,13 +291,14 @@ class StoreSearch:
             # Overwritten after its head was read: the file was deleted or reused during the search.
             self._counts.missing += 1
             return None
+        facts = MessageFacts(message, self._known)
         if not is_sure:
-            facts = MessageFacts(message)
             is_match = matches(self._expression, facts)
             if facts.body_fault:
                 self._counts.undecoded += 1
             if not is_match:
                 return None
+        self._shared.take(facts)
         return Hit(message, record)
 
 

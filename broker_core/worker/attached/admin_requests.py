@@ -14,8 +14,9 @@ from typing import Any
 
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import NetworkError, OrbitError, RemoteError, UsageError
+from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import read_group_configs
-from broker_core.protocol.admin.topics import TopicConfig, read_topic_configs, topic_fields
+from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig, read_topic_configs, topic_fields
 from broker_core.protocol.administration import ACTING, READING
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -100,6 +101,8 @@ async def ask_brokers(
     if query.code in ACTING:
         _check_masters(link, brokers)
         return await _act(link, brokers, command)
+    if query.code == RequestCode.GET_CONSUMER_RUNNING_INFO:
+        return await _ask_member(link, brokers, command, lost)
     if len(brokers) == 1:
         return await ask_one(link, brokers[0], command)
     if query.code in TABLES:
@@ -111,7 +114,8 @@ async def ask_brokers(
 
 async def create_topic(link: ClusterLink, topic: CreateTopic) -> Done:
     """Create or change a topic on every broker; raises as `ask_brokers`."""
-    fields = topic_fields(TopicConfig(topic.topic, topic.read_queues, topic.write_queues, topic.permission))
+    config = TopicConfig(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+    fields = topic_fields(config, f"+{MESSAGE_TYPE}={topic.message_type}" if topic.message_type else "")
     await _act(link, _masters(link), RemotingCommand(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
     return Done()
 
@@ -121,9 +125,9 @@ def _receivers(link: ClusterLink, query: AskBroker, fields: dict[str, str], topi
     if query.broker_name:
         link.address_of(query.broker_name)
         return [query.broker_name]
-    shown = fields.get("queueId", "")
-    if shown.isdecimal():
-        broker, queue_id = link.numbers.queue_of(int(shown))
+    shown = whole_of(fields.get("queueId", ""))
+    if shown is not None:
+        broker, queue_id = link.numbers.queue_of(shown)
         fields["queueId"] = str(queue_id)
         return [broker]
     if query.code in ACTING:
@@ -225,6 +229,17 @@ async def ask_any(link: ClusterLink, brokers: list[str], command: RemotingComman
     if not found:
         raise lost.nobody()
     return found[0]
+
+
+async def _ask_member(link: ClusterLink, brokers: list[str], command: RemotingCommand, lost: LostParts) -> BrokerAnswer:
+    """The state of a member: from a broker that it is connected to, else from a proxy. Errors as `ask_table`."""
+    try:
+        return await ask_any(link, brokers, command, lost)
+    except RemoteError:
+        answer = await link.proxies.ask_member(command)
+        if answer is None:
+            raise
+        return answer_of(answer)
 
 
 def answer_of(command: RemotingCommand) -> BrokerAnswer:

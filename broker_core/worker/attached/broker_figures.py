@@ -47,6 +47,8 @@ class BrokerFigures:
     has_told_tables: bool = False
     """Whether its topics and groups are known, perhaps from an earlier time."""
     has_told_positions: bool = False
+    positions_ms: int = 0
+    """When they were read last, ms since the epoch."""
     producers: frozenset[str] | None = None
     """Client ids of its producers; None: unknown."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)

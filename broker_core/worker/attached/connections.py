@@ -15,12 +15,18 @@ from typing import NamedTuple
 
 from broker_core.cluster.link import ClusterLink, refused_as
 from broker_core.errors import RemoteError
-from broker_core.protocol.admin.connections import GroupMember, read_members, read_producers, read_subscriptions
+from broker_core.protocol.admin.connections import (
+    GroupMember,
+    read_consume_type,
+    read_members,
+    read_producers,
+    read_subscriptions,
+)
 from broker_core.protocol.codes import RequestCode, ResponseCode, version_name
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import LostParts, body_unless
-from broker_core.worker.questions.administration import CONSUMER, PRODUCER, ConnectionPage, ListConnections
+from broker_core.worker.questions.administration import CONSUMER, CONSUMER_KINDS, PRODUCER, ConnectionPage, ListConnections
 from broker_core.worker.questions.question import Handler
 
 GROUPS_MAX = 64
@@ -45,6 +51,7 @@ class _Client(NamedTuple):
     version: int | None
     heartbeat_ms: int
     topics: dict[str, str]
+    kind: str
 
 
 class ClusterConnections:
@@ -97,8 +104,30 @@ class ClusterConnections:
                 notices.append(f"Broker {broker} has {len(online):,} groups online; the first {GROUPS_MAX} are shown")
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        clients, unknown = await self._behind_proxies()
+        found.extend(clients)
+        notices += unknown
         told = ". ".join([notices[0], *sorted(notices[1:])])
         return _page(found, self._clock(), " ".join(filter(None, (f"{told}.", lost.notice()))))
+
+    async def _behind_proxies(self) -> tuple[list[_Client], list[str]]:
+        """Consumers behind proxies, each under its proxy, and why some may be missing."""
+        if not await self._link.proxies.places():
+            return [], []
+        groups = sorted({group for of in self._figures.brokers.values() for group in of.groups})
+        found, unknown = [], dict[str, None]()
+        for group in groups[:GROUPS_MAX]:
+            behind = await self._link.proxies.members(group)
+            unknown |= {behind.unknown: None} if behind.unknown else {}
+            topics = {topic: one.expression for topic, one in behind.subscriptions.items()}
+            found += [
+                _client(f"proxy {place}", CONSUMER, group, member, kind="", topics=topics)
+                for place, members in behind.members.items()
+                for member in members
+            ]
+        if len(groups) > GROUPS_MAX:
+            unknown[f"There are {len(groups):,} groups; behind proxies the first {GROUPS_MAX} are looked for"] = None
+        return found, list(unknown)
 
     async def _producers(self, broker: str) -> list[_Client] | None:
         """Producers of a broker; None where it is too old to list them."""
@@ -109,7 +138,7 @@ class ClusterConnections:
                 raise
             return None
         return [
-            _client(broker, PRODUCER, group, member, {})
+            _client(broker, PRODUCER, group, member, {}, kind=PRODUCER)
             for group, members in sorted(read_producers(answer.body).items())
             for member in members
         ]
@@ -119,12 +148,13 @@ class ClusterConnections:
         # All its members may have left since the last look.
         body = await body_unless(self._link.ask(broker, command), ResponseCode.CONSUMER_NOT_ONLINE)
         topics = {topic: one.expression for topic, one in read_subscriptions(body).items()}
-        return [_client(broker, CONSUMER, group, member, topics) for member in read_members(body)]
+        kind = CONSUMER_KINDS.get(read_consume_type(body), "")
+        return [_client(broker, CONSUMER, group, member, topics, kind=kind) for member in read_members(body)]
 
 
-def _client(broker: str, role: str, group: str, member: GroupMember, topics: dict[str, str]) -> _Client:
+def _client(broker: str, role: str, group: str, member: GroupMember, topics: dict[str, str], *, kind: str = "") -> _Client:
     client_id, version, heartbeat_ms = member.client_id, member.version, member.heartbeat_ms
-    return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics)
+    return _Client(broker, member.address, role, client_id, group, member.language, version, heartbeat_ms, topics, kind)
 
 
 def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:
@@ -153,4 +183,5 @@ def _page(found: Iterable[_Client], now_ms: int, notice: str) -> ConnectionPage:
         member_heartbeat_ms=[one.heartbeat_ms for one in clients],
         member_topics=[one.topics for one in clients],
         notice=notice,
+        member_kind=[one.kind for one in clients],
     )

@@ -10,6 +10,7 @@ from broker_core.cluster.link import ClusterLink
 from broker_core.errors import CodecError, RemoteError
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.worker.attached.browsing import record_of
 from broker_core.worker.attached.lost_brokers import LostParts, together
 from broker_core.worker.field_views import FieldReader, joined
@@ -18,7 +19,7 @@ from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 FIELDS_AT_A_TIME = 16
 
 
-async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> FieldValues:
+async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts, known: KnownNames = NOTHING_KNOWN) -> FieldValues:
     """The fields that arrive in time; the answer names the messages whose fields did not. ``lost`` collects the reasons.
 
     Raises:
@@ -26,7 +27,7 @@ async def read_fields(link: ClusterLink, query: ReadFields, lost: LostParts) -> 
         UsageError: Too much is asked for.
         NetworkError: Nothing arrived; so `RemoteError` and `CodecError`, when a broker answers otherwise.
     """
-    reader = FieldReader(query)
+    reader = FieldReader(query, known)
     numbers: dict[str, list[int]] = defaultdict(list)
     for number, place in enumerate(query.places):
         numbers[link.numbers.place_of(place)[0]].append(number)

@@ -16,7 +16,8 @@ from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
-from broker_core.protocol.names import SCHEDULE_TOPIC
+from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC
+from broker_core.protocol.retry_names import KnownNames, known_names
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
 from broker_core.worker.attached.catalog import QueueKey, list_cluster
@@ -31,7 +32,9 @@ NOTHING_COMES = "no answer: "
 """First words of the reason of a part that does not answer at all."""
 _UNKNOWN = -1
 _NOBODY, _OWNER_UNKNOWN = -1, -2
-_OFFLINE, _MEMBERS_UNREAD = -1, -2
+_OFFLINE, _MEMBERS_UNREAD, _MEMBERS_UNLISTED = -1, -2, -3
+UNLISTED_MS = 60_000
+"""A group that consumed so lately has clients, although no broker lists any."""
 
 
 class ClusterFigures:
@@ -56,6 +59,10 @@ class ClusterFigures:
         self._is_dirty = True
         self._events: list[Occurred] = []
         self._subscriptions: Subscriptions = {}
+        self._empty_ms: dict[str, int] = {}
+        """Group → since when no broker lists a client of it."""
+        self._unlisted_ms: dict[str, int] = {}
+        """Group → when it last consumed although no broker lists a client of it."""
 
     # ---- reports of brokers ----
 
@@ -164,6 +171,7 @@ class ClusterFigures:
         """All consumer offsets of a broker; returns the groups that have consumed something since."""
         of = self.of(broker)
         moving: set[str] = set()
+        before_ms, of.positions_ms = of.positions_ms, self._clock()
         for (group, topic), queues in positions.items():
             before = of.positions.get((group, topic), {})
             grown = sum(max(offset - before[queue], 0) for queue, offset in queues.items() if queue in before)
@@ -172,6 +180,9 @@ class ClusterFigures:
             self._got_group[group] += grown
             if grown:
                 moving.add(group)
+                # What was consumed before the clients went away is seen at the next look only.
+                if self._empty_ms.get(group, before_ms) < before_ms:
+                    self._unlisted_ms[group] = of.positions_ms
         shape = {key: queues.keys() for key, queues in positions.items()}
         if shape != {key: queues.keys() for key, queues in of.positions.items()}:
             self._is_dirty = True
@@ -203,10 +214,19 @@ class ClusterFigures:
             before = frozenset()
         of.members[group] = members
         after = self._members(group)
+        if after:
+            self._empty_ms.pop(group, None)
+            self._unlisted_ms.pop(group, None)
+        else:
+            self._empty_ms.setdefault(group, self._clock())
         if before is None or after is None or before == after:
             return
         changes = [f"+{client}" for client in sorted(after - before)] + [f"-{client}" for client in sorted(before - after)]
         self._tell("members_changed", f"Group {group} has {counted(len(after), 'member')} now: {', '.join(changes)}", group)
+
+    def members_unknown(self, broker: str, group: str) -> None:
+        """Nobody can tell whether clients are online in a group: a proxy before the broker does not answer."""
+        self.of(broker).members.pop(group, None)
 
     def _came_later(self, group: str) -> bool:
         """Whether a group was created while it was watched, without members, and no broker has reported its members yet."""
@@ -311,7 +331,7 @@ class ClusterFigures:
                 "got_bytes": packed(_UNKNOWN for _topic in topics),
             },
             groups={
-                "members": packed(_MEMBERS_UNREAD if found is None else len(found) or _OFFLINE for found in members),
+                "members": packed(self._members_figure(group, online[group]) for group in groups),
                 "got_messages": packed(got_of_group.get(group, 0) for group in groups),
                 "consume_failed": packed(_UNKNOWN for _group in groups),
             },
@@ -394,6 +414,12 @@ class ClusterFigures:
                 found[topic].add(broker)
         return dict(found)
 
+    def known_names(self) -> KnownNames:
+        """Groups and topics that brokers reported, to tell retry topics apart."""
+        brokers = list(self.brokers.values())  # the loop may add one while a thread looks
+        with_offsets = {group for of in brokers for group, _topic in of.positions}
+        return known_names(with_offsets.union(*(of.groups for of in brokers)), (topic for of in brokers for topic in of.topics))
+
     def lagging(self, broker: str) -> list[tuple[str, str, int, int]]:
         """Group, topic, queue and next offset of positions whose next message has an unknown age."""
         of, found = self.of(broker), []
@@ -438,10 +464,24 @@ class ClusterFigures:
         told = [of.members[group] for of in self.brokers.values() if not of.is_lost and group in of.members]
         return frozenset().union(*told) if told else None
 
-    @staticmethod
-    def _owner_of(group: str, online: dict[str, frozenset[str] | None]) -> int:
+    def _members_figure(self, group: str, found: frozenset[str] | None) -> int:
+        """Number of members. None that brokers list is offline only where no proxy may have some, and nothing is consumed."""
+        if found is None:
+            return _MEMBERS_UNREAD
+        return len(found) or (_MEMBERS_UNLISTED if self._may_be_unlisted(group) else _OFFLINE)
+
+    def _may_be_unlisted(self, group: str) -> bool:
+        return self.has_proxies or self._clock() - self._unlisted_ms.get(group, -UNLISTED_MS) < UNLISTED_MS
+
+    @property
+    def has_proxies(self) -> bool:
+        """Whether proxies of RocketMQ 5 serve the cluster; brokers do not list the clients behind them."""
+        return any(PROXY_HEARTBEAT_TOPIC in of.topics for of in self.brokers.values())
+
+    def _owner_of(self, group: str, online: dict[str, frozenset[str] | None]) -> int:
         """Only members report who owns a queue, when they are asked; without members it is nobody."""
-        return _NOBODY if online.get(group) == frozenset() else _OWNER_UNKNOWN
+        is_nobody = online.get(group) == frozenset() and not self._may_be_unlisted(group)
+        return _NOBODY if is_nobody else _OWNER_UNKNOWN
 
     def _totals(self, members: list[frozenset[str] | None]) -> dict[str, float]:
         consumers = float(sum(len(found) for found in members if found))

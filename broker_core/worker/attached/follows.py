@@ -27,12 +27,13 @@ from broker_core.protocol.admin.offsets import QueueOffsets, read_queue_offsets
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
-from broker_core.worker.follows import TOPICS_MAX, FollowBatch, OpenTails, filter_of, rules_of
+from broker_core.worker.follows import TOPICS_MAX, FollowBatch, OpenTails, compares_groups, filter_of, rules_of
 from broker_core.worker.message_views import head_of
 from broker_core.worker.questions.searches import StartFollow
 
@@ -68,6 +69,8 @@ class _ClusterTail:
     offsets: dict[MessageQueue, int]
     known: frozenset[str]
     """Brokers whose topics were known at the start; the former content of others is unknown."""
+    names: KnownNames = NOTHING_KNOWN
+    """To tell retry topics apart; as of the start."""
     turn: dict[str, int] = field(default_factory=dict)
     pulled: dict[tuple[str, str], int] = field(default_factory=dict)
     unheard: set[tuple[str, str]] = field(default_factory=set)
@@ -136,6 +139,8 @@ class ClusterFollows(OpenTails[_ClusterTail]):
             frozenset(name for name in self._link.numbers.names if self._figures.of(name).topics),
         )
         self._check_topics(opened)
+        if compares_groups(opened.expression, opened.rules):
+            opened.names = self._figures.known_names()
         before = self._open.get(query.position, opened)
         before.is_held = True
         try:
@@ -279,7 +284,7 @@ class ClusterFollows(OpenTails[_ClusterTail]):
                 continue
             # Filters mean queues by the numbers under which they are shown, as those of searches do.
             message = replace(own, queue_id=numbers.shown_queue(queue.broker_name, own.queue_id))
-            facts = MessageFacts(message)
+            facts = MessageFacts(message, opened.names)
             if opened.expression is not None and not matches(opened.expression, facts):
                 continue
             head = head_of(message)

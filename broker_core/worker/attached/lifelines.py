@@ -29,10 +29,11 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import HEADS, decode_record, read_head
 from broker_core.protocol.message.sys_flag import HOST_V6_MASK
-from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX, TRACE_TOPIC
+from broker_core.protocol.names import DLQ_PREFIX, TRACE_TOPIC
 from broker_core.protocol.queue_unit import QueueUnit
+from broker_core.protocol.retry_names import possible_groups, possible_owners
 from broker_core.tools.search.cluster import KEY_ANSWER_MESSAGES
-from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.attached.browsing import whole_queue
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import PART_ERRORS, LostParts
@@ -81,6 +82,7 @@ class ClusterLifelines:
                     run=asyncio.to_thread,
                     now_ms=wall_clock_ms(),
                     reach=Reach(records.place_of, OPS_MAX, OTHER_TOPICS_MAX),
+                    known=self._figures.known_names(),
                 )
             finally:
                 # A thread cannot be cancelled, so its requests are refused from now on.
@@ -167,7 +169,7 @@ class ClusterRecords:
 
     def _note_topics(self, record: memoryview) -> None:
         message = decode_record(record)
-        named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
+        named = (props.REAL_TOPIC, props.RETRY_TOPIC, props.DLQ_ORIGIN_TOPIC)
         self._topics |= {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
 
     # ---- requests by key ------------------------------------------------------------------------------------------------
@@ -200,10 +202,17 @@ class ClusterRecords:
 
     def queues(self) -> list[tuple[str, int]]:
         known = {topic for of in list(self._figures.brokers.values()) for topic in of.topics}
-        groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), group_of_topic(topic) or "")}
-        near = {prefix + group for group in groups - {""} for prefix in (RETRY_PREFIX, DLQ_PREFIX)}
+        groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), *possible_groups(topic))}
+        near = {topic for topic in known if self._is_near(topic, groups)}
         others = {topic for topic in known if state_of_topic(topic) == "normal"}
         return [(topic, 0) for topic in sorted((near & known) | others)]
+
+    def _is_near(self, topic: str, groups: set[str]) -> bool:
+        """Whether a topic may hold dead letters or retries that some groups have of the topics of the message."""
+        if topic.startswith(DLQ_PREFIX):
+            return topic.removeprefix(DLQ_PREFIX) in groups
+        owners = possible_owners(topic)
+        return any(owner.group in groups and (not owner.topic or owner.topic in self._topics) for owner in owners)
 
     # ---- requests by queue ----------------------------------------------------------------------------------------------
 

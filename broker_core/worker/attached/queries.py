@@ -25,8 +25,9 @@ from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import KEYS, TAGS
+from broker_core.protocol.retry_names import NOTHING_KNOWN
 from broker_core.worker.attached.admin_requests import ask_brokers, create_topic
-from broker_core.worker.attached.browsing import browse_newest, browse_one, record_of, whole_queue
+from broker_core.worker.attached.browsing import Edge, browse_from, browse_newest, browse_one, record_of, whole_queue
 from broker_core.worker.attached.connections import ClusterConnections
 from broker_core.worker.attached.delayed_messages import list_delayed
 from broker_core.worker.attached.fields import read_fields
@@ -55,6 +56,7 @@ from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    BrowseTopic,
     FieldValues,
     FindOffset,
     FoundOffset,
@@ -64,6 +66,7 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
     SendMessage,
     SendReceipt,
+    TopicPage,
 )
 from broker_core.worker.refusals import OUTSIDE, cluster_refusal
 
@@ -117,6 +120,7 @@ class ClusterQueries:
             *history_handlers(history, run=asyncio.to_thread, missing="no history is kept of this connection"),
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),
+            BrowseTopic.answered_by(self._browse_topic),
             FindOffset.answered_by(self._find_offset),
             ReadMessageById.answered_by(self._read_by_id),
             ReadFields.answered_by(self._read_fields),
@@ -174,11 +178,24 @@ class ClusterQueries:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
             queue = MessageQueue(query.topic, broker, queue_id)
             return await browse_one(self._link, queue, query.start_offset, query.count)
-        # The name server knows topics that are newer than the last look at the tables.
-        queues = self._queues_of(query.topic) or (await self._link.readable_route(query.topic)).subscribe_queues()
-        if not queues:
-            raise UsageError(f"topic {query.topic} has no queue that may be read", topic=query.topic)
+        queues = await self._readable_queues(query.topic)
         return await browse_newest(self._link, query.topic, queues, query.count, LostParts(self._figures))
+
+    async def _browse_topic(self, query: BrowseTopic) -> TopicPage:
+        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        self._sampling.asked_about([query.topic])
+        queues = await self._readable_queues(query.topic)
+        offsets = dict(zip(query.edge_queue, query.edge_offset, strict=False))
+        edge = Edge(offsets, query.at_ms, newer=query.newer or query.at_ms >= 0)
+        return await browse_from(self._link, query.topic, queues, query.count, lost=LostParts(self._figures), edge=edge)
+
+    async def _readable_queues(self, topic: str) -> list[MessageQueue]:
+        # The name server knows topics that are newer than the last look at the tables.
+        queues = self._queues_of(topic) or (await self._link.readable_route(topic)).subscribe_queues()
+        if not queues:
+            raise UsageError(f"topic {topic} has no queue that may be read", topic=topic)
+        return queues
 
     async def _find_offset(self, query: FindOffset) -> FoundOffset:
         broker, queue_id = self._link.numbers.queue_of(query.queue_id)
@@ -199,7 +216,8 @@ class ClusterQueries:
         return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
-        return await read_fields(self._link, query, LostParts(self._figures))
+        known = self._figures.known_names() if "group" in query.fields else NOTHING_KNOWN
+        return await read_fields(self._link, query, LostParts(self._figures), known)
 
     async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
         return view(await record_of(self._link, *self._link.numbers.place_of(place)))
@@ -254,6 +272,10 @@ class ClusterQueries:
             rows.update({member.client_id: (member, subscriptions) for member in read_members(body)})
 
         await lost.each(self._link.numbers.names, ask, within_ms=self._link.settings.page_ms)
+        behind = await self._link.proxies.members(query.group)
+        for members_there in behind.members.values():
+            for member in members_there:
+                rows.setdefault(member.client_id, (member, dict(behind.subscriptions)))
         members = [rows[client] for client in sorted(rows)]
         return Members(
             client_id=sorted(rows),
@@ -264,5 +286,7 @@ class ClusterQueries:
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
-            notice=lost.notice(),
+            notice=" ".join(filter(None, (lost.notice(), behind.unknown))),
+            # A broker names clients of its own gRPC port, as Orbit's does, like those of remoting.
+            protocol=["" for _member in members],
         )

@@ -437,8 +437,15 @@ class BrokerRounds:
     async def _members(self, group: str) -> None:
         asking = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, {"consumerGroup": group})
         body = await body_unless(asking, ResponseCode.CONSUMER_NOT_ONLINE)
-        members = frozenset(member.client_id for member in read_members(body))
-        wanted = {topic: (one.kind, one.expression) for topic, one in read_subscriptions(body).items()}
+        behind = await self._link.proxies.members(group)
+        members = frozenset(member.client_id for member in read_members(body)) | behind.client_ids
+        subscriptions = {**behind.subscriptions, **read_subscriptions(body)}
+        wanted = {topic: (one.kind, one.expression) for topic, one in subscriptions.items()}
+        if behind.unknown:
+            self._faults.append(f"members of group {group}: {behind.unknown}")
+        if behind.unknown and not members:
+            self._figures.members_unknown(self._name, group)
+            return
         self._figures.take_members(self._name, group, members)
         self._figures.take_subscriptions(self._name, group, wanted)
 

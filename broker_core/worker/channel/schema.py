@@ -25,6 +25,7 @@ from broker_core.worker.questions import (
     alerts,
     delays,
     history,
+    in_flight,
     letter_notes,
     lifecycle,
     searches,
@@ -36,7 +37,18 @@ from broker_core.worker.questions.lifecycle import Fatal, Hello, Ready, Stage
 from broker_core.worker.questions.question import Question
 
 PROTOCOL_VERSION = 1
-SUBJECTS = (administration, alerts, delays, history, letter_notes, lifecycle, searches, stored_messages, transactions)
+SUBJECTS = (
+    administration,
+    alerts,
+    delays,
+    history,
+    in_flight,
+    letter_notes,
+    lifecycle,
+    searches,
+    stored_messages,
+    transactions,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError
+from broker_core.platform.files import carry_bytes
 from broker_core.worker.channel.codec import decode_window_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
 from broker_core.worker.channel.schema import WindowMessage, WorkerMessage
@@ -45,11 +45,7 @@ def take_channel() -> ChannelFiles:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    if sys.platform == "win32":
-        import msvcrt
-
-        msvcrt.setmode(files.input_fd, os.O_BINARY)
-        msvcrt.setmode(files.output_fd, os.O_BINARY)
+    carry_bytes(files.input_fd, files.output_fd)
     return files
 
 

@@ -23,7 +23,6 @@ from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import PERM_READ, PERM_WRITE
 from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import is_system_group
-from broker_core.tools.commands.control import pipe_closed
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.questions.standing import standings
@@ -57,8 +56,6 @@ def main(argv: list[str], *, find_saved: FindSaved = no_saved) -> int:
         return fail("orbit cluster", error, as_json=arguments.json)
     except KeyboardInterrupt:
         return fail("orbit cluster", CancelledByUserError("interrupted"), as_json=arguments.json)
-    except BrokenPipeError:
-        return pipe_closed()
     return EXIT_PARTIAL if overview["faults"] else 0
 
 

@@ -21,7 +21,9 @@ from broker_core.protocol.codes import LanguageCode
 from broker_core.worker.transactions import Transactions
 
 if TYPE_CHECKING:
+    from broker_core.engine.grpc.endpoint import GrpcEndpoint
     from broker_core.engine.processors.atomic_service import AtomicService
+    from broker_core.engine.processors.pop.pop_family import PopFamily
     from broker_core.engine.schedule.timer.console import TimerConsole
 
 
@@ -108,6 +110,14 @@ class EngineView(Protocol):
 
     @property
     def transactions(self) -> Transactions | None: ...
+
+    @property
+    def grpc(self) -> GrpcEndpoint | None:
+        """The port of gRPC; None where it is off."""
+
+    @property
+    def pops(self) -> PopFamily | None:
+        """What consumers received by POP; None where no broker serves."""
 
     @property
     def timers(self) -> TimerConsole | None: ...

@@ -13,7 +13,10 @@ from typing import TypeVar
 
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
+from broker_core.protocol.retry_names import NOTHING_KNOWN
+from broker_core.worker.embedded.connections import protocol_of_group
 from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.embedded.known_names import known_names
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
@@ -24,14 +27,17 @@ from broker_core.worker.message_views import (
     MessageHead,
     message_handlers,
     newest_first,
+    oldest_first,
     page_of,
     read_batch,
     read_detail_by_id,
     record_of,
+    topic_page_of,
 )
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
+    BrowseTopic,
     FieldValues,
     FindOffset,
     FoundOffset,
@@ -41,6 +47,7 @@ from broker_core.worker.questions.stored_messages import (
     ReadFields,
     ReadLifeline,
     ReadMessageById,
+    TopicPage,
 )
 
 _T = TypeVar("_T")
@@ -60,6 +67,7 @@ class StoredMessages:
         return [
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),
+            BrowseTopic.answered_by(self._browse_topic),
             FindOffset.answered_by(self._find_offset),
             ReadMessageById.answered_by(self._read_by_id),
             ReadFields.answered_by(self._read_fields),
@@ -77,12 +85,22 @@ class StoredMessages:
         return await self._run(partial(read_detail_by_id, self._store, query.offset_message_id))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
-        parts = [await self._run(part) for part in field_reader(self._store, query)]
+        known = known_names(self._engine) if "group" in query.fields else NOTHING_KNOWN
+        parts = [await self._run(part) for part in field_reader(self._store, query, known)]
         return joined(parts, len(query.fields))
 
     async def _read_lifeline(self, query: ReadLifeline) -> Lifeline:
         place, offsets = query.physical_offset, self._engine.offsets
-        return await read_lifeline(place, self._store, offsets, self._history, run=self._run, now_ms=wall_clock_ms())
+        return await read_lifeline(
+            place,
+            self._store,
+            offsets,
+            self._history,
+            run=self._run,
+            now_ms=wall_clock_ms(),
+            known=known_names(self._engine),
+            protocol_of=partial(protocol_of_group, self._engine),
+        )
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
         if not 1 <= query.count <= PAGE_MESSAGES_MAX:
@@ -112,6 +130,33 @@ class StoredMessages:
         while batch := await self._run(lambda: list(islice(newest, BATCH_MESSAGES))):
             heads += batch
         return page_of(query.topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+
+    async def _browse_topic(self, query: BrowseTopic) -> TopicPage:
+        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
+            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        store, topic, ids, newer = self._store, query.topic, self._queue_ids(query.topic), query.newer or query.at_ms >= 0
+        if topic not in self._engine.topics and not ids:
+            raise UsageError(f"there is no topic {topic} on this broker", topic=topic)
+        edges = await self._run(lambda: self._edges(query, ids, newer=newer))
+        found = (oldest_first if newer else newest_first)(store, topic, ids, query.count, edges)
+        heads: list[MessageHead] = []
+        while batch := await self._run(lambda: list(islice(found, BATCH_MESSAGES))):
+            heads += batch
+        heads = heads[::-1] if newer else heads
+        page = page_of(topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
+        return topic_page_of(page, edges, newer=newer)
+
+    def _edges(self, query: BrowseTopic, ids: list[int], *, newer: bool) -> dict[int, int]:
+        """The offset of each queue between older and newer messages."""
+        store, topic = self._store, query.topic
+        if query.at_ms >= 0:
+            return {queue_id: store.offset_by_time(topic, queue_id, query.at_ms) for queue_id in ids}
+        told = dict(zip(query.edge_queue, query.edge_offset, strict=False))
+        found = {}
+        for queue_id in ids:
+            low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
+            found[queue_id] = min(max(told.get(queue_id, low if newer else high), low), high)
+        return found
 
     def _queue_ids(self, topic: str) -> list[int]:
         return sorted(queue_id for known, queue_id in self._store.queues() if known == topic)

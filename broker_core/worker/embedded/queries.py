@@ -6,11 +6,13 @@ Tables are read on the loop, messages on threads.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from broker_core.clock import wall_clock_ms
+from broker_core.engine.grpc.endpoint import ClientFacts
 from broker_core.engine.tables.clients import Consumers
 from broker_core.errors import BugError, OrbitError
 from broker_core.protocol.codes import version_name
@@ -20,6 +22,8 @@ from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.connections import connection_handlers
 from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.embedded.in_flight import in_flight_handlers
+from broker_core.worker.embedded.known_names import known_names
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
 from broker_core.worker.embedded.store_views import store_handlers
@@ -27,7 +31,15 @@ from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic, ListMembers, Members
+from broker_core.worker.questions.administration import (
+    GRPC,
+    REMOTING,
+    AskBroker,
+    BrokerAnswer,
+    CreateTopic,
+    ListMembers,
+    Members,
+)
 from broker_core.worker.questions.lifecycle import Done, Shutdown
 from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
@@ -63,8 +75,8 @@ class Queries:
         self._engine = engine
         self._shut_down = shut_down
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="query")
-        self._searches = Searches(engine.store, clock=wall_clock_ms)
-        self._follows = Follows(engine.store, clock=wall_clock_ms)
+        self._searches = Searches(engine.store, clock=wall_clock_ms, known=partial(known_names, engine))
+        self._follows = Follows(engine.store, clock=wall_clock_ms, known=partial(known_names, engine))
         handlers = self._handlers(engine, history)
         if console is not None:
             handlers += console_handlers(console, lambda: engine.transactions)
@@ -75,10 +87,11 @@ class Queries:
         return [
             *history_handlers(history, run=run, missing="no history is kept by this broker process"),
             *StoredMessages(engine, history, run).handlers(),
-            *member_handlers(engine.consumers),
+            *member_handlers(engine),
             *QueueMeasures(store).handlers(run),
             *store_handlers(store, run),
             *connection_handlers(engine),
+            *in_flight_handlers(engine),
             *note_handlers(engine.journal),
             *delay_handlers(lambda: engine.delays, run),
             *timer_handlers(lambda: engine.timers, run),
@@ -112,19 +125,21 @@ class Queries:
         return BugError(f"no answer is known to {type(question).__name__}")
 
 
-def member_handlers(consumers: Consumers[Any]) -> list[Handler]:
+def member_handlers(engine: EngineView) -> list[Handler]:
     """Handlers on the engine's loop."""
 
     async def members(query: ListMembers) -> Members:
-        return members_of(consumers, query.group)
+        facts: Mapping[Any, ClientFacts] = {} if engine.grpc is None else engine.grpc.facts()
+        return members_of(engine.consumers, query.group, facts)
 
     return [ListMembers.answered_by(members)]
 
 
-def members_of(consumers: Consumers[Any], group: str) -> Members:
-    """The clients of a group; none for an unknown one."""
+def members_of(consumers: Consumers[Any], group: str, facts: Mapping[Any, ClientFacts]) -> Members:
+    """The clients of a group, none for an unknown one; ``facts`` has those of gRPC."""
     found = consumers.group(group)
-    clients = list(found.members.values()) if found else []
+    members = dict(found.members) if found else {}
+    clients = list(members.values())
     wanted = found.subscriptions if found else {}
     topics = {topic: subscription.expression for topic, subscription in wanted.items()}
     kinds = {topic: subscription.expression_type for topic, subscription in wanted.items()}
@@ -132,11 +147,12 @@ def members_of(consumers: Consumers[Any], group: str) -> Members:
         client_id=[client.client_id for client in clients],
         address=[client.address for client in clients],
         language=[client.language for client in clients],
-        version=[version_name(client.version) for client in clients],
+        version=[facts[peer].sdk_version if peer in facts else version_name(one.version) for peer, one in members.items()],
         last_heartbeat_ms=[client.last_heartbeat_ms for client in clients],
         # The broker keeps one subscription for all members of a group.
         subscriptions=[topics for _client in clients],
         expression_types=[kinds for _client in clients],
+        protocol=[GRPC if peer in facts else REMOTING for peer in members],
     )
 
 
@@ -159,7 +175,8 @@ def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transac
         return receipt
 
     async def create_topic(topic: CreateTopic) -> Done:
-        await console.create_topic(topic.topic, topic.read_queues, topic.write_queues, topic.permission)
+        queues = (topic.read_queues, topic.write_queues)
+        await console.create_topic(topic.topic, *queues, topic.permission, message_type=topic.message_type)
         return Done()
 
     async def ask(query: AskBroker) -> BrokerAnswer:

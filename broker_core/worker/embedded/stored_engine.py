@@ -81,6 +81,7 @@ class StoredEngine:
 
     name_server_address = ""
     broker_address = ""
+    grpc_address = ""
     connections = 0
     held_pulls = 0
     store: MessageStore
@@ -88,6 +89,8 @@ class StoredEngine:
     transactions: StoredTransactions | None = None
     atomic: None = None
     timers: TimerConsole | None = None
+    pops: None = None
+    grpc: None = None
 
     def __init__(self, config: BrokerConfig, *, clock: Callable[[], int] = wall_clock_ms) -> None:
         self._config = config

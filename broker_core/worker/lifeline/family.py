@@ -14,6 +14,7 @@ from itertools import takewhile
 
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.worker.lifeline.gather import WHOLE, Gathered, LifelineStore, Reach, gather, id_of, in_log_order
 from broker_core.worker.lifeline.join import LINK, join, readable_places
 from broker_core.worker.lifeline.model import Event, EventKind, Evidence, Position, Story
@@ -42,23 +43,28 @@ class Family:
         return sorted({place for life in self.lives for place in readable_places(life)})
 
 
-def gather_family(store: LifelineStore, physical_offset: int, reach: Reach = WHOLE) -> Family:
-    """Find everything about a message, its origins and its resends. Any thread. Raises `UsageError` where no message starts."""
-    found = [gather(store, physical_offset, reach)]
-    known = {record.physical_offset for record in found[0].records}
+def gather_family(
+    store: LifelineStore, physical_offset: int, reach: Reach = WHOLE, known: KnownNames = NOTHING_KNOWN
+) -> Family:
+    """Find everything about a message, its origins and its resends. Any thread. Raises `UsageError` where no message starts.
+
+    ``known`` tells retry topics apart.
+    """
+    found = [replace(gather(store, physical_offset, reach), known=known)]
+    placed = {record.physical_offset for record in found[0].records}
     is_cut, message = False, found[0].message
     for life in found:  # grows
         for record in (*life.origins, *life.resent):
-            if record.physical_offset in known:
+            if record.physical_offset in placed:
                 continue
             if len(found) == LIVES_MAX:
                 is_cut = True
                 continue
-            found.append(gather(store, record.physical_offset, reach))
-            known |= {one.physical_offset for one in found[-1].records}
+            found.append(replace(gather(store, record.physical_offset, reach), known=known))
+            placed |= {one.physical_offset for one in found[-1].records}
     first = {id(record): place for place, record in enumerate(in_log_order([life.records[0] for life in found]))}
     found.sort(key=lambda life: first[id(life.records[0])])
-    lives = [_alone(life, known) for life in found]
+    lives = [_alone(life, placed) for life in found]
     return Family(message, tuple(lives), (_CUT.format(count=LIVES_MAX),) if is_cut else ())
 
 

@@ -34,6 +34,7 @@ from broker_core.protocol.names import (
     WHEEL_TIMER_TOPIC,
 )
 from broker_core.protocol.queue_unit import QueueUnit
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.traces import Trace, TraceKind, read_traces
 
@@ -82,6 +83,7 @@ class Gathered:
         missing: What could not be found, and why.
         resent: Messages of other unique keys that name one of the records as their origin.
         origins: The message that this one names as its origin, then that one's origin, and so on.
+        known: Groups and topics, to tell retry topics apart.
     """
 
     message: StoredMessage
@@ -93,6 +95,7 @@ class Gathered:
     missing: tuple[str, ...]
     resent: tuple[StoredMessage, ...] = ()
     origins: tuple[StoredMessage, ...] = ()
+    known: KnownNames = NOTHING_KNOWN
 
 
 def _own_place(_host: HostAddress, physical_offset: int) -> int | None:
@@ -181,7 +184,7 @@ class _Gathering:
 
     def _topics(self) -> list[str]:
         message = self._message
-        named = (props.REAL_TOPIC, props.RETRY_TOPIC, "DLQ_ORIGIN_TOPIC")
+        named = (props.REAL_TOPIC, props.RETRY_TOPIC, props.DLQ_ORIGIN_TOPIC)
         topics = {message.topic, *(message.properties.get(name, "") for name in named)} - {""}
         topics |= _INTERNAL
         further = [*self._known((RETRY_PREFIX, DLQ_PREFIX)), *self._others_topics()]

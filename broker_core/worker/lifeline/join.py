@@ -22,11 +22,13 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
-from broker_core.tools.search.fields import group_of_topic, state_of_topic
+from broker_core.protocol.retry_names import RetryOwner, groups_of, groups_text, owners_of_message, shared_note
+from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.gather import Gathered, id_of
-from broker_core.worker.lifeline.model import FAILED, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
+from broker_core.worker.lifeline.model import FAILED, POP, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
 from broker_core.worker.lifeline.order import in_order
 from broker_core.worker.lifeline.traces import Trace, TraceKind
+from broker_core.worker.questions.administration import GRPC, REMOTING
 
 BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY, LINK = (
     "Born timestamp", "Store timestamp", "Op record", "Op record, and no real message", "Real message",
@@ -47,6 +49,17 @@ def readable_places(gathered: Gathered) -> list[tuple[str, int, int]]:
         if state_of_topic(one.topic) in ("normal", "retry") and one.topic != DISCARD_TOPIC
     ]
     return sorted({(one.topic, one.queue_id, one.queue_offset) for one in records})
+
+
+def sending_protocol(record: StoredMessage) -> str:
+    """The protocol by which a client sent a message; empty for one that the broker's own console stored.
+
+    Proxies and Orbit note the host of a client of gRPC in a property (Source: docs/spec/grpc.md §7.1). The console has no
+    connection, so its messages are born at the address of the broker.
+    """
+    if props.BORN_HOST in record.properties:
+        return GRPC
+    return "" if record.born_host == record.store_host else REMOTING
 
 
 def join(gathered: Gathered, positions: Sequence[Position]) -> Story:
@@ -119,6 +132,7 @@ class _Joining:
                 source=BORN,
                 group=group,
                 host=str(first.born_host),
+                protocol=sending_protocol(first),
                 topic=first.topic,
                 queue_id=first.queue_id,
                 queue_offset=first.queue_offset,
@@ -130,7 +144,7 @@ class _Joining:
         state, topic = state_of_topic(record.topic), record.topic
         if self._is_resent(record, state):
             self._due(record)
-            self._add(EventKind.RESENT, record, source=LINK, group=group_of_topic(topic) or "")
+            self._add(EventKind.RESENT, record, source=LINK, group=self._group(record))
         elif topic == HALF_TOPIC:
             self._take_half(record)
         elif topic == DISCARD_TOPIC:
@@ -138,10 +152,10 @@ class _Joining:
         elif topic in (SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC):
             self._take_waiting(record)
         elif state == "retry":
-            group, times = group_of_topic(topic) or "", record.reconsume_times
+            group, times = self._group(record), record.reconsume_times
             self._add(EventKind.RETRY, record, group=group, number=times, until_ms=self._due(record))
         elif state == "dead":
-            self._add(EventKind.DEAD, record, group=group_of_topic(topic) or "", number=record.reconsume_times)
+            self._add(EventKind.DEAD, record, group=self._group(record), number=record.reconsume_times)
         elif state == "normal":
             self._take_real(record)
 
@@ -167,11 +181,11 @@ class _Joining:
     def _take_waiting(self, record: StoredMessage) -> None:
         properties = record.properties
         due_ms, real = self._gathered.due_ms.get(record.physical_offset, -1), properties.get(props.REAL_TOPIC, "")
-        group, level = group_of_topic(real), props.number_of(properties.get(props.DELAY))
+        group, level = self._group(record, real), props.number_of(properties.get(props.DELAY))
         self._waiting.setdefault((real, record.reconsume_times), []).append(due_ms)
         if record.topic == WHEEL_TIMER_TOPIC:
             self._add(EventKind.TIMED, record, until_ms=due_ms)
-        elif group is None:
+        elif not group:
             self._add(EventKind.DELAYED, record, until_ms=due_ms, number=level)
         else:
             self._add(EventKind.RETRY_WAITS, record, until_ms=due_ms, group=group, number=record.reconsume_times)
@@ -202,6 +216,22 @@ class _Joining:
         late = [due for waits in self._waiting.values() for due in waits if 0 <= due < after.store_timestamp_ms]
         if late:
             self._missing.append("A wait was over before the last record was stored, and what was delivered was not found.")
+
+    # ---- groups ----------------------------------------------------------------------------------------------------
+
+    def _group(self, record: StoredMessage, topic: str = "") -> str:
+        """The group of a retry or a dead letter; all possible ones if its topic, or ``topic`` for which it waits, is shared."""
+        name = topic or record.topic
+        owners = self._popped_here(owners_of_message(name, record.properties, self._gathered.known))
+        if len(owners) > 1:
+            note = shared_note(name, owners)
+            self._missing += [] if note in self._missing else [note]
+        return groups_text(groups_of(owners))
+
+    def _popped_here(self, owners: tuple[RetryOwner, ...]) -> tuple[RetryOwner, ...]:
+        """Those owners that popped a topic in which this message lies, or all, if no record of it is left there."""
+        here = {record.topic for record in self._gathered.records if state_of_topic(record.topic) == "normal"}
+        return tuple(owner for owner in owners if owner.topic in here) or owners
 
     # ---- transactions ----------------------------------------------------------------------------------------------
 
@@ -266,6 +296,7 @@ class _Joining:
             source=TRACE,
             group=group,
             physical_offset=trace.position,
+            protocol=REMOTING,  # SDKs of gRPC write no trace messages
         )
         self._between.append(replace(event, **more))
 
@@ -274,7 +305,7 @@ class _Joining:
             state = state_of_topic(record.topic)
             if retry_times == 0 and state == "normal":
                 return record
-            if state == "retry" and (group_of_topic(record.topic), record.reconsume_times) == (group, retry_times):
+            if state == "retry" and (self._group(record), record.reconsume_times) == (group, retry_times):
                 return record
         return None
 
@@ -298,12 +329,18 @@ class _Joining:
                     group=event.group,
                     number=event.number,
                     outcome=FAILED,
+                    protocol=self._received_by(event),
                     topic="" if record is None else record.topic,
                     queue_id=-1 if record is None else record.queue_id,
                     queue_offset=-1 if record is None else record.queue_offset,
                     physical_offset=event.physical_offset,
                 )
             )
+
+    def _received_by(self, event: Event) -> str:
+        """How the failed attempt before a retry received the message; empty where its record does not say so."""
+        record = next((one for one in self._gathered.records if one.physical_offset == event.physical_offset), None)
+        return POP if record is not None and props.FIRST_POP_TIME in record.properties else ""
 
     # ---- offsets and likenesses ------------------------------------------------------------------------------------
 
@@ -318,6 +355,7 @@ class _Joining:
                     evidence=Evidence.HISTORY if is_dated else Evidence.OFFSET,
                     source=OFFSET_HISTORY if is_dated else COMMITTED_OFFSET,
                     group=position.group,
+                    protocol=position.protocol if has_passed else "",
                     number=-1 if has_passed else position.queue_offset - position.offset,
                     topic=position.topic,
                     queue_id=position.queue_id,
@@ -325,7 +363,7 @@ class _Joining:
                 )
             )
         readable = [topic for topic, _queue_id, _offset in readable_places(self._gathered)]
-        if any(group_of_topic(topic) is None for topic in readable) and not self._positions:
+        if any(state_of_topic(topic) != "retry" for topic in readable) and not self._positions:
             self._missing.append("No consumer group has an offset in its queue.")
 
     def _likenesses(self) -> None:
@@ -338,6 +376,6 @@ class _Joining:
             elif record.physical_offset < last:
                 self._add(EventKind.RESENT_FROM, record, Evidence.INFERRED, source=SAME_BODY)
         for record in self._gathered.resent:
-            self._add(EventKind.RESENT, record, source=LINK, group=group_of_topic(record.topic) or "")
+            self._add(EventKind.RESENT, record, source=LINK, group=self._group(record))
         for record in self._gathered.origins:
             self._add(EventKind.RESENT_FROM, record, source=LINK)

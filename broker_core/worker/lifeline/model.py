@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from broker_core.worker.questions.administration import GRPC, REMOTING
+
 
 class Evidence(Enum):
     """How an event is known."""
@@ -50,6 +52,9 @@ class EventKind(Enum):
 
 SUCCESS, FAILED, UNKNOWN = "success", "failed", "unknown"
 """Outcomes of attempts and of sends."""
+POP = "POP"
+PROTOCOLS = (REMOTING, GRPC, POP)
+"""``POP``: received by this request, which remoting and gRPC both make."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +73,7 @@ class Event:
         outcome: Of attempts, sends and answers.
         host: Address of a client, or name of the state that it answered.
         branch: Its life in a line, from 0 (`broker_core.worker.lifeline.family`).
+        protocol: By which a client sent or received it, one of `PROTOCOLS`; empty where nothing says so.
     """
 
     kind: EventKind
@@ -84,6 +90,7 @@ class Event:
     outcome: str = ""
     host: str = ""
     branch: int = 0
+    protocol: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class Position:
         queue_offset: Of that record.
         offset: Committed offset: the next message to consume.
         passed_ms: When it passed the message by the history; -1 where that is unknown.
+        protocol: Which all present members of the group speak; empty where they differ, or that is unknown.
     """
 
     group: str
@@ -102,6 +110,7 @@ class Position:
     queue_offset: int
     offset: int
     passed_ms: int = -1
+    protocol: str = ""
 
 
 @dataclass(frozen=True, slots=True)

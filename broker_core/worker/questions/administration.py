@@ -13,6 +13,10 @@ from broker_core.worker.questions.question import Question, question
 
 PRODUCER, CONSUMER = "producer", "consumer"
 """Roles in a `ConnectionPage`."""
+REMOTING, GRPC = "remoting", "gRPC"
+"""Protocols of clients, in the words of the field."""
+CONSUMER_KINDS = {"CONSUME_PASSIVELY": "push consumer", "CONSUME_ACTIVELY": "pull consumer"}
+"""How a heartbeat of remoting names the type of a consumer → the word in ``ConnectionPage.member_kind``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class Members:
     notice: str = ""
     expression_types: list[dict[str, str]] = field(default_factory=list)
     """Topic → TAG or SQL92; none where that is unknown."""
+    protocol: list[str] = field(default_factory=list)
+    """`REMOTING` or `GRPC`; empty where that is unknown."""
 
     def wanted(self, client: int) -> dict[str, Wanted]:
         """What a client subscribes to, by topic."""
@@ -91,6 +97,14 @@ class ConnectionPage:
     member_topics: list[dict[str, str]]
     """Topic → filter expression of the group; empty for producers, which subscribe to nothing."""
     notice: str = ""
+    protocol: list[str] = field(default_factory=list)
+    """`REMOTING` or `GRPC`; as the next two one a connection, and none at all where that is unknown."""
+    streams: list[int] = field(default_factory=list)
+    """Open calls of a connection of gRPC; -1 for remoting, which has no streams."""
+    leases: list[int] = field(default_factory=list)
+    """Deliveries that the broker keeps invisible for a push consumer of gRPC; -1 for others, whose group has them."""
+    member_kind: list[str] = field(default_factory=list)
+    """``producer``, ``push consumer``, ``pull consumer`` or ``simple consumer``; empty where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +180,8 @@ class CreateTopic(Question[Done]):
     read_queues: int
     write_queues: int
     permission: int = 6
+    message_type: str = ""
+    """One of `broker_core.protocol.admin.topics.MESSAGE_TYPES`; empty: not declared, or as it is."""
 
 
 @question(acts=False)

@@ -57,7 +57,8 @@ class Snapshot:
     topics: Columns
     """``put_messages``, ``put_bytes``, ``got_messages``, ``got_bytes`` — i8[T], counted since the worker started."""
     groups: Columns
-    """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline, -2: not read yet)."""
+    """``members``, ``got_messages``, ``consume_failed`` — i8[G] (members -1: offline, -2: not read yet, -3:
+    brokers list none and a proxy may have some)."""
     positions: Columns
     """``offset`` (-1 unknown), ``next_store_ms`` (store time of the next message to consume, -1 none) — i8[P]; ``owner`` —
     i8[P], index into ``owners``, -1 nobody, -2 not known."""

@@ -48,6 +48,8 @@ class Ready:
     """How commands that the window starts reach a broker that requires accounts or TLS: a line of details
     (`broker_core.cluster.details`) for their input alone. The keys are made at each start. Empty where none are needed.
     """
+    grpc: str = ""
+    """``host:port`` for SDKs of gRPC; empty where the broker has no such port, or it is not known."""
 
     @property
     def runs_broker(self) -> bool:

@@ -30,7 +30,7 @@ class SearchHits:
     Those of a store are in the order of its log; of a cluster, in the order in which queues answered.
 
     ``scanned`` of about ``total`` messages were examined so far, ``found`` passed. Once ``is_over``, ``reasons`` is empty where
-    everything was found, and else says why not.
+    everything was found, and else says why not; ``notes`` say what is not certain of the hits.
     """
 
     search_id: int
@@ -50,6 +50,7 @@ class SearchHits:
     found: int
     is_over: bool = False
     reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,26 @@ class Followed:
 
 
 # ---- questions ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBound:
+    """A time, ms since the epoch, and how many messages of the filter's queues lie on the wanted side of it."""
+
+    at_ms: int
+    messages: int
+
+
+@question(acts=False)
+class FindBound(Question[FoundBound]):
+    """The time from which the newest ``count`` messages were stored, or before which the oldest ones.
+
+    All messages count that are in queues in which the filter may have a match, also those that it does not pass.
+    """
+
+    filter: str
+    count: int
+    oldest: bool = False
 
 
 @question(acts=False)

@@ -105,6 +105,8 @@ class Lifeline:
     """What could not be found, a sentence each, with the reason."""
     branch: list[int] = field(default_factory=list)
     """The life of each event; empty: all of one."""
+    protocol: list[str] = field(default_factory=list)
+    """By which a client sent or received it; empty texts where that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,35 @@ class BrowseQueue(Question[MessagePage]):
     queue_id: int
     start_offset: int
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPage:
+    """Messages of all queues of a topic, newest store time first, and the part of each queue that the page covers.
+
+    ``queue``, ``first`` and ``end`` have one item for each queue that was read: offsets ``first`` to ``end`` (exclusive).
+    """
+
+    page: MessagePage
+    queue: list[int]
+    first: list[int]
+    end: list[int]
+
+
+@question(acts=False)
+class BrowseTopic(Question[TopicPage]):
+    """Message heads of all queues of a topic by store time: ``count`` (at most 1,000) before an edge, or after it.
+
+    The edge is an offset for each queue (``edge_queue``, ``edge_offset``). A queue without one is read from its end, or for
+    newer messages from its begin. With ``at_ms`` from 0 on the edge is that time, and newer messages are read.
+    """
+
+    topic: str
+    count: int
+    edge_queue: list[int] = field(default_factory=list)
+    edge_offset: list[int] = field(default_factory=list)
+    newer: bool = False
+    at_ms: int = -1
 
 
 @question(acts=False)

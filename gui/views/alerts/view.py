@@ -257,7 +257,7 @@ class AlertsView(PageView):
         self.grid.select_first()
         self.problem.set("" if is_unknown else center.problem)
         self.new_button.setEnabled(center.is_read)
-        self.header.set_chips(_chips(rows))
+        self.header.set_chips(_chips(rows, center.firing))
         count = count_text(len(center.rules))
         facts = tr("{count} rules, judged once a second, also without a window", count=count)
         if not center.judged_here:
@@ -331,8 +331,7 @@ class AlertsView(PageView):
         popup_below(self._mute_menu(), self.mute_button)
 
 
-def _chips(rows: Sequence[RuleRow]) -> list[tuple[str, State]]:
-    firing = sum(one.state is AlertState.FIRING for one in rows)
+def _chips(rows: Sequence[RuleRow], firing: int) -> list[tuple[str, State]]:
     pending = sum(one.state is AlertState.PENDING for one in rows)
     unjudged = sum(one.state is AlertState.UNJUDGED for one in rows)
     chips = [(tr("{count} firing", count=firing), State.CRITICAL)] if firing else []

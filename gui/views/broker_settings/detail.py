@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QLineEdit, QStackedLayout, QWidget
 
 from broker_core.api import SettingKind
+from broker_core.outside import whole_of
 from gui.theme.style import mark_fault
 from gui.views.broker_settings.explanations import EXPLANATIONS
 from gui.widgets.basic import fill, label, row, show_text
@@ -14,7 +15,6 @@ from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, push_button, said
 from gui.words.text import UNKNOWN, size_text, span_text, tr
 from monitoring.admin.settings import Fault, Setting, SettingUnit, fault_of, setting_unit
-from monitoring.outside import whole_of
 
 PAGE_BYTES = 4_096
 _MS_OF = {SettingUnit.MILLISECONDS: 1, SettingUnit.SECONDS: 1_000, SettingUnit.HOURS: 3_600_000}

@@ -17,14 +17,29 @@ SECTIONS = {
 NOTE_NAMES = {ConnectionNote.OLD: "Old", ConnectionNote.SILENT: "Silent"}
 
 
+NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
+"""Columns that no attached cluster can fill."""
+
+
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     """Columns of the table of clients."""
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
         Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
-        Column("version", "Version", lambda row: row.client or UNKNOWN, tip=_version_tip, width=108),
-        Column("address", "Address", lambda row: row.address, kind=CellKind.MONO, dim=True, tip=_address_tip, width=142),
-        Column("topics", "Topics and filter", topics_text, dim=True, width=124),
+        Column("protocol", "Protocol", protocol_text, width=78),
+        Column("kind", "Type", kind_text, tip=kind_tip, width=78, gives_way=1),
+        Column("version", "Version", lambda row: row.program or UNKNOWN, tip=_version_tip, width=108),
+        Column(
+            "address",
+            "Address",
+            lambda row: row.address,
+            kind=CellKind.MONO,
+            dim=True,
+            tip=_address_tip,
+            width=142,
+            gives_way=4,
+        ),
+        Column("topics", "Topics and filter", topics_text, dim=True, width=124, gives_way=3),
         number_column(
             "requests",
             "Req /s",
@@ -41,6 +56,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_in)),
             dim=True,
             width=90,
+            gives_way=5,
         ),
         number_column(
             "out",
@@ -50,7 +66,10 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             tip=lambda row: tr("{count} bytes", count=count_text(row.bytes_out)),
             dim=True,
             width=90,
+            gives_way=6,
         ),
+        number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=76, gives_way=2),
+        number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=64, gives_way=2),
         Column(
             "heartbeat",
             "Heartbeat",
@@ -70,7 +89,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             right=True,
             dim=True,
             width=100,
-            gives_way=1,
+            gives_way=7,
         ),
         Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78),
     ]
@@ -84,6 +103,21 @@ def mix_columns() -> list[Column[MixRow]]:
                value=lambda row: row.share, width=100, gives_way=1),
         number_column("count", "Connections", lambda row: row.connections, str, width=92),
     ]  # fmt: skip
+
+
+def protocol_text(row: ClientRow) -> str:
+    """The protocol that a client speaks."""
+    return tr(row.protocol) if row.protocol else UNKNOWN
+
+
+def kind_text(row: ClientRow) -> str:
+    """The type of a client in a word; its section says producer or consumer."""
+    return tr(row.kind.partition(" ")[0]) if row.kind else UNKNOWN
+
+
+def kind_tip(row: ClientRow) -> str:
+    """The type of a client."""
+    return tr(row.kind) if row.kind else ""
 
 
 def section_of(row: ClientRow) -> str:
@@ -127,7 +161,17 @@ def _note_tip(row: ClientRow) -> str:
 
 
 def _version_tip(row: ClientRow) -> str:
-    return row.client or tr("It has not sent a request yet, so it has not said what it is")
+    return row.program or tr("It has not sent a request yet, so it has not said what it is")
+
+
+def _streams_tip(row: ClientRow) -> str:
+    return "" if row.streams >= 0 else tr("Only connections of gRPC have streams")
+
+
+def _leases_tip(row: ClientRow) -> str:
+    if row.leases >= 0:
+        return tr("Deliveries that the broker keeps invisible until this client acknowledges them")
+    return tr("The messages that it holds are counted by group: see In flight of its group")
 
 
 def _address_tip(row: ClientRow) -> str:

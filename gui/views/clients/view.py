@@ -12,15 +12,18 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import CloseConnection, ConnectionPage, ListConnections
+from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.clients.columns import (
+    NOT_OUTSIDE,
     SECTIONS,
     client_columns,
     connected_text,
     heartbeat_text,
+    kind_tip,
     mix_columns,
     note_text,
     section_of,
@@ -33,6 +36,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.beside_row import BesideRow
 from gui.widgets.columns_button import ColumnsButton
+from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -40,7 +44,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
-from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.connections import (
     NAME_SERVER,
     ClientRow,
@@ -54,6 +58,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
+SCROLL_ROOM = 10
+"""Beside the facts of a client, px, for the bar that scrolls them."""
 ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
 """Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
 
@@ -78,6 +84,9 @@ class ClientsView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
+        self._in_flight: LatestQuery[InFlightPage] = LatestQuery(self)
+        self._held: InFlightPage | None = None
+        self._held_group = ""
         self._rates = ConnectionRates()
         self._asked_ms = -1
         self.clients = ColumnTableModel(
@@ -116,7 +125,7 @@ class ClientsView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.filter.focus, detail=self.detail)
         self.filter.changed.connect(self._show_counts)
-        self.grid.selected.connect(lambda _client: self._show_selected())
+        self.grid.selected.connect(self._selected)
         self.grid.activated.connect(self._open_group)
         self.grid.menu_asked.connect(self._open_menu)
         self.mix_grid.activated.connect(lambda one: self.filter.search_for(one.client))
@@ -195,7 +204,10 @@ class ClientsView(PageView):
         fill(self.content, self.notice, (panel, 1))
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
-        self.detail.content.addWidget(self.facts)
+        scrolled = ScrolledPart()
+        scrolled.setWidget(self.facts)
+        self.facts.setContentsMargins(0, 0, SCROLL_ROOM, 0)
+        self.detail.content.addWidget(scrolled)
         for part, width in ((self.ownership, 380), (self.mix_panel, 240), (self.detail, 320)):
             part.setFixedHeight(DETAIL_HEIGHT)
             part.setMinimumWidth(width)
@@ -203,6 +215,8 @@ class ClientsView(PageView):
 
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
+        state = self.context.source.state
+        self.grid.set_hidden(NOT_OUTSIDE if state is not None and state.is_from_outside else frozenset())
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
@@ -210,6 +224,7 @@ class ClientsView(PageView):
         self.notice.setVisible(bool(page.notice))
         self._list_read.answered()
         self.grid.select_first()
+        self._ask_in_flight()
         self._show_counts()
         self._show_selected()
 
@@ -254,7 +269,55 @@ class ClientsView(PageView):
                 connections=count_text(sides.total()),
                 **kinds,
             )
+        own = sum(one.role is Role.OUT for one in rows)
+        if own:
+            counts = f"{counts}, {tr('{count} by the broker itself', count=count_text(own))}"
         return f"{counts}, {tr('read {time}', time=self.context.times.seconds(rows[0].taken_ms))}"
+
+    def _selected(self, _client: ClientRow | None) -> None:
+        self._ask_in_flight()
+        self._show_selected()
+
+    def _ask_in_flight(self) -> None:
+        """Read what the group of the selected consumer holds."""
+        client = self.grid.selected_row
+        group = client.group if client is not None and client.role is Role.CONSUMER else ""
+        if group != self._held_group:
+            self._held, self._held_group = None, group
+        if group and self.context.source.status is SourceStatus.READY:
+            self._in_flight.ask(self.context.source.ask(ListInFlight(group)), self._take_in_flight, self._no_in_flight)
+
+    def _take_in_flight(self, page: InFlightPage) -> None:
+        self._held = page
+        self._show_selected()
+
+    def _no_in_flight(self, _error: OrbitError) -> None:
+        """Leave it unknown: the tab of the group says why."""
+        self._held = None
+        self._show_selected()
+
+    def _in_flight_text(self) -> str:
+        page = self._held
+        if page is None:
+            return UNKNOWN
+        if not page.messages:
+            return tr("none")
+        total, due_ms = count_text(sum(page.messages)), page.next_due_ms[0] - page.taken_ms
+        if due_ms <= 0:
+            return tr("{count}, next due now", count=total)
+        return tr("{count}, next due in {time}", count=total, time=duration_text(due_ms))
+
+    @staticmethod
+    def _client_words(client: ClientRow) -> str:
+        """Language, version, protocol and type, as far as known."""
+        words = (client.program, tr(client.protocol) if client.protocol else "", kind_tip(client))
+        return ", ".join(filter(None, words)) or UNKNOWN
+
+    @staticmethod
+    def _grpc_facts(client: ClientRow) -> list[tuple[str, str]]:
+        """Streams and leases of a client of gRPC."""
+        facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
+        return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
 
     def _show_selected(self) -> None:
         client = self.grid.selected_row
@@ -270,8 +333,10 @@ class ClientsView(PageView):
         self.detail.set_title(client.client_id or client.address, client.group)
         self.facts.set_pairs(
             [
-                (tr("Version"), client.client or UNKNOWN),
+                (tr("Client"), self._client_words(client)),
                 (tr("Topics and filter"), topics_text(client)),
+                *self._grpc_facts(client),
+                *([(tr("In flight in its group"), self._in_flight_text())] if client.role is Role.CONSUMER else []),
                 (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
                 (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
                 (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),

@@ -12,6 +12,7 @@ import shiboken6
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QDialog, QWidget
 
+from broker_core.api import addresses
 from gui.connections.cluster import EMBEDDED, Cluster, changed_to, settled
 from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
@@ -147,8 +148,8 @@ class ConnectDialog(FittedDialog):
         shown, address = self._shown, self.fields.cluster().address
         if shown is None:
             return ""
-        others = (one.name for one in self._known if one.address == address and one.place != shown.place)
-        name = next(others, "")
+        same = (one for one in self._known if addresses.same_addresses(one.address, address))
+        name = next((one.name for one in same if one.place != shown.place), "")
         return tr("“{name}” has these name servers already.", name=name) if name else ""
 
     def _cluster(self) -> Cluster:

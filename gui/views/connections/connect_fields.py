@@ -9,6 +9,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QStackedWidget, QWidget
 
+from broker_core.api import addresses
+from broker_core.outside import whole_of
 from gui.connections.cluster import (
     ATTACHED,
     COLOURS,
@@ -23,7 +25,6 @@ from gui.operations.clusters import colour_icon
 from gui.widgets.basic import column, fill, form_layout, label, row
 from gui.widgets.inputs import SegmentedControl
 from gui.words.text import tr
-from monitoring.outside import whole_of
 
 PORT_MAX = 65_535
 DIRECT, SOCKS, SSH = "direct", "socks", "ssh"
@@ -32,13 +33,14 @@ _LABEL_WIDTH = 150
 
 def address_fault(text: str) -> str:
     """Why a text names no name servers, ``HOST:PORT`` divided by ``;``; empty when it does."""
-    addresses = [address.strip() for address in text.split(";") if address.strip()]
-    if not addresses:
+    named = [address.strip() for address in text.split(";") if address.strip()]
+    if not named:
         return tr("Write HOST:PORT, such as 10.0.0.5:9876.")
-    for address in addresses:
-        host, _colon, port = address.rpartition(":")
+    for address in named:
+        host, port = addresses.split_address(address)
         is_port = 0 < (whole_of(port) or 0) <= PORT_MAX
-        if not host or not is_port or any(character.isspace() or character == "?" for character in address):
+        is_host = bool(host) and (":" not in host or addresses.is_v6(host))
+        if not is_host or not is_port or any(character.isspace() or character == "?" for character in address):
             return tr("“{address}” is no address: write HOST:PORT, such as 10.0.0.5:9876.", address=address)
     return ""
 
@@ -99,20 +101,20 @@ class ConnectFields(QWidget):
 
     def cluster(self) -> Cluster:
         """The connection of the fields."""
-        tls, way = self.tls.isChecked(), self.way.current
+        tls, way, spelled = self.tls.isChecked(), self.way.current, addresses.address_text
         with_tls = {name: _text(field) if tls else "" for name, field in self._files_of_tls()}
         with_socks = {name: _text(field) if way == SOCKS else "" for name, field in self._texts_of_socks()}
         with_ssh = {name: _text(field) if way == SSH else "" for name, field in self._texts_of_ssh()}
         return Cluster(
             ATTACHED,
-            ";".join(address.strip() for address in self.address.text().split(";") if address.strip()),
+            ";".join(spelled(one.strip()) for one in self.address.text().split(";") if one.strip()),
             self.read_only.isChecked(),
             title=_text(self.name),
             colour=self.colour.currentData(),
             access_key=_text(self.access_key),
             tls=tls,
             verify=not self.unverified.isChecked(),
-            addresses=address_pairs(self.addresses.text()),
+            addresses=tuple((spelled(one), spelled(other)) for one, other in address_pairs(self.addresses.text())),
             production=self.production.isChecked(),
             **with_tls,
             **with_socks,

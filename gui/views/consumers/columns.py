@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from broker_core.worker.questions.administration import GRPC
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
 from gui.models.table import CellKind, Column, known_number, number_column
+from gui.models.topic_queues import TopicQueueRow
 from gui.theme.tokens import State
+from gui.words.amounts import online_text
+from gui.words.outlooks import explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
     TimeZoneChoice,
@@ -15,12 +19,13 @@ from gui.words.text import (
     duration_text,
     milliseconds_text,
     rate_number,
-    short_count_text,
+    rate_text,
     tr,
 )
 from monitoring.admin.clients import FindingKind, MemberFinding
 from monitoring.admin.connections import language_text, version_text
-from monitoring.lag import Forecast, LagOutlook
+from monitoring.group_outlook import GroupOutlook
+from monitoring.lag import Forecast
 
 CLIENTS_NAMED = 4
 
@@ -30,6 +35,7 @@ HEALTH_CHIPS = {
     GroupHealth.LOST: ("Messages lost unread", State.WARNING),
     GroupHealth.OFFLINE: ("Offline", State.IDLE),
     GroupHealth.UNKNOWN: ("Lag unknown", State.IDLE),
+    GroupHealth.TURNED: ("Direction unknown", State.IDLE),
     GroupHealth.NO_POSITION: ("No position yet", State.IDLE),
     GroupHealth.CAUGHT_UP: ("Caught up", State.HEALTHY),
     GroupHealth.STEADY: ("Keeping up", State.HEALTHY),
@@ -79,12 +85,13 @@ def group_dot(row: GroupRow) -> State:
 
 def group_columns(
     lag_over_time: Callable[[GroupRow], Sequence[float] | None],
-    forecast: Callable[[GroupRow], Forecast],
+    outlook: Callable[[GroupRow], GroupOutlook],
     versions: Callable[[GroupRow], Sequence[str]],
+    over_grpc: Callable[[GroupRow], int],
 ) -> list[Column[GroupRow]]:
-    """Columns of the group list; the three functions are called for painted rows only."""
+    """Columns of the group list; the functions are called for painted rows only."""
     return [
-        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot),
+        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=124),
         Column(
             "lag",
             "Lag",
@@ -94,9 +101,11 @@ def group_columns(
             state=lambda row: standing_state(row) or (State.WARNING if row.over_limit else None),
             tip=standing_text,
             right=True,
-            width=72,
+            width=62,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
+        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
+        number_column("out", "Out", lambda row: row.got_rate, rate_text, dim=True, width=60),
         Column(
             "trend",
             "Trend",
@@ -105,57 +114,64 @@ def group_columns(
             kind=CellKind.SPARKLINE,
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
-            width=68,
+            width=60,
             gives_way=1,
         ),
         Column(
             "forecast",
             "Forecast",
-            lambda row: standing_text(row) or forecast_text(forecast(row)),
+            lambda row: standing_text(row) or outlook_text(outlook(row)),
             # Sorting asks of all rows; a forecast costs too much for that.
             sort=lambda row: row.lag_messages,
-            tip=lambda row: standing_text(row) or tr("Where the lag goes, by its robust slope over the last 3 min"),
+            tip=lambda row: standing_text(row) or explained(outlook(row)),
             state=standing_state,
             right=True,
             dim=True,
-            width=132,
+            width=118,
         ),
         Column(
             "members",
             "Clients",
             lambda row: members_text(row, versions(row)),
             sort=lambda row: row.members,
-            tip=lambda row: "\n".join(versions(row)),
+            tip=lambda row: unlisted_reason() if row.is_unlisted else _members_tip(versions(row), over_grpc(row)),
             right=True,
             dim=True,
-            width=76,
+            width=70,
             gives_way=2,
         ),
     ]
 
 
+def unlisted_reason() -> str:
+    """Why it is unknown who is online in a group."""
+    return tr("The brokers list no client of this group. It may consume behind a proxy of RocketMQ 5, which cannot be asked.")
+
+
+def no_client_text(group: GroupRow) -> str:
+    """What stands in an empty list of a group's clients."""
+    return unlisted_reason() if group.is_unlisted else tr("No client of this group is online.")
+
+
 def members_text(row: GroupRow, versions: Sequence[str]) -> str:
     """Number of clients and their version: ``3 · 4.9.8``; ``…`` for several versions."""
-    if row.offline:
-        return UNKNOWN
+    if row.offline or row.is_unread:
+        return online_text(row.members) if row.is_unlisted else UNKNOWN
     if not versions:
         return str(row.members)
     shown = version_text(versions[-1])
     return f"{row.members} · {shown}…" if len(versions) > 1 else f"{row.members} · {shown}"
 
 
-def forecast_text(lag: Forecast) -> str:
-    """A forecast in words: ``drains in 12 min``, ``grows 1.2 k/min``, ``unknown``."""
-    match lag.outlook:
-        case LagOutlook.DRAINING:
-            return tr("drains in {time}", time=duration_text(lag.drained_in_ms))
-        case LagOutlook.GROWING:
-            return tr("grows {count}/min", count=short_count_text(lag.slope * 60))
-        case LagOutlook.STEADY:
-            return tr("steady")
-        case LagOutlook.CAUGHT_UP:
-            return tr("no lag")
-    return tr("unknown")
+def _members_tip(versions: Sequence[str], over_grpc: int) -> str:
+    lines = [version_text(version) for version in versions]
+    return "\n".join([*lines, *([tr("{count} over gRPC", count=count_text(over_grpc))] if over_grpc else [])])
+
+
+def needless_columns(rows: Sequence[PositionRow]) -> set[str]:
+    """Columns of the queue table that would say nothing: the one topic that the header names, standings where none is wrong."""
+    topic = {"topic"} if len({row.topic for row in rows}) == 1 else set()
+    return topic if any(map(standing_text, rows)) else topic | {"standing"}
 
 
 def position_columns() -> list[Column[PositionRow]]:
@@ -165,11 +181,12 @@ def position_columns() -> list[Column[PositionRow]]:
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
         number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
-        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, width=72),
+        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,
+                      width=72),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("standing", "Standing", standing_text, sort=lambda row: (row.beyond_messages, row.lost_messages),
-               state=standing_state, width=132, gives_way=1),
-        Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip),
+               state=standing_state, tip=standing_text, wants=164),
+        Column("owner", "Owner", owner_text, kind=CellKind.MONO, dim=True, tip=_owner_tip, gives_way=1),
     ]  # fmt: skip
 
 
@@ -178,7 +195,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
-        Column("language", "Client", _client_text, width=112),
+        Column("language", "Client", _client_text, width=124),
         number_column("queues", "Queues", lambda row: row.queues, known=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),
@@ -196,7 +213,8 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     ]  # fmt: skip
 
 
-def _owner_text(row: PositionRow) -> str:
+def owner_text(row: PositionRow | TopicQueueRow) -> str:
+    """The owner of a queue; nobody, or a dash."""
     return UNKNOWN if row.owner is None else row.owner or tr("nobody")
 
 
@@ -217,7 +235,8 @@ def _heartbeat_tip(row: MemberRow, times: TimeZoneChoice) -> str:
 
 
 def _client_text(row: MemberRow) -> str:
-    return f"{language_text(row.language)} {version_text(row.version)}".strip() or UNKNOWN
+    over = GRPC if row.protocol == GRPC else ""
+    return f"{language_text(row.language)} {version_text(row.version)} {over}".strip() or UNKNOWN
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:
@@ -296,4 +315,4 @@ def _trend_state(row: GroupRow) -> State | None:
 
 
 def _lag_state(row: PositionRow) -> State | None:
-    return State.WARNING if row.over_limit else None
+    return standing_state(row) or (State.WARNING if row.over_limit else None)

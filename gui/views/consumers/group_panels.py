@@ -110,7 +110,7 @@ class OwnershipPanel(QWidget):
 
 
 FINDINGS_SHOWN = 4
-COLUMN_WIDTHS = {"held": 720, "threads": 660}
+COLUMN_WIDTHS = {"held": 732, "threads": 672}
 """Below this width of the table of members a column is hidden."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QWidget
 
@@ -22,14 +23,17 @@ from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.columns import standing_text
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
-from gui.widgets.basic import Line, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, Line, column, fill, label, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
 from gui.words.amounts import online_text
+from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
+from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
-from monitoring.lag import SPAN_MS, Forecast, LagOutlook, forecast
-from monitoring.series import History
+from monitoring.group_outlook import GroupOutlook, group_outlook
+from monitoring.lag import Forecast, LagOutlook
+from monitoring.state import ClusterState
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
 TOTAL, BY_QUEUE = "total", "by queue"
@@ -51,13 +55,7 @@ MEASURES = {LAG: Measure("lag_messages", 1.0), BEHIND: Measure("behind_ms", 0.00
 FORECAST_SHARE = 0.35
 """Maximum length of the forecast, in lengths of the time range."""
 FORECAST_POINTS = 40
-NO_FORECAST = Forecast(math.nan, math.nan)
-
-
-def forecast_of(history: History, group: GroupRow, now_ms: int) -> Forecast:
-    """The forecast of a group's lag."""
-    series = history.series(f"group:{group.name}.lag_messages")
-    return forecast(*series.window(now_ms - SPAN_MS, now_ms, SPAN_MS // 1_000 * 2), group.lag_messages)
+NO_OUTLOOK = GroupOutlook(Forecast(math.nan, math.nan))
 
 
 class LagPanel(Panel):
@@ -73,16 +71,19 @@ class LagPanel(Panel):
         super().__init__(flush=True, parent=parent)
         self._context = context
         self._group: GroupRow | None = None
-        self._in_rate = math.nan
         self._now_ms = 0
-        self.forecast = NO_FORECAST
-        """The lag forecast of the shown group."""
+        self.outlook = NO_OUTLOOK
+        """Where the lag of the shown group goes."""
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
-        names = {"lag": "Lag", "behind": "Behind", "drains": "Drains in", "in": "In", "out": "Out", "members": "Members"}
+        names = {
+            "lag": "Lag", "behind": "Behind", "drains": "Drains in", "standing": "Standing", "in": "In", "out": "Out",
+            "members": "Members",
+        }  # fmt: skip
         self.facts = {key: _Fact(name) for key, name in names.items()}
+        self.facts["standing"].hide()
         self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
         self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
         self.whole_button = said_button(
@@ -98,7 +99,9 @@ class LagPanel(Panel):
             LaterPart(self._make_chart, fill=self._chart_made, turns=3),
             tip="Drag to look at a stretch, double click to go back",
         )
-        facts = row(*self.facts.values(), 1, spacing=26, margins=(14, 10, 14, 8))
+        self.advice = ElidedLabel(role="caption")
+        """The slowest queue, and what would help."""
+        facts = column(row(*self.facts.values(), 1, spacing=26), self.advice, spacing=6, margins=(14, 10, 14, 8))
         head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.whole_button.hide()
         self.content.setSpacing(0)
@@ -150,15 +153,17 @@ class LagPanel(Panel):
         self._draw()
         self.zoomed.emit()
 
-    def show_group(self, group: GroupRow | None, in_rate: float, now_ms: int, positions: Sequence[PositionRow] = ()) -> None:
-        """Show a group's figures; None clears the panel."""
+    def show_group(self, group: GroupRow | None, state: ClusterState | None, positions: Sequence[PositionRow] = ()) -> None:
+        """Show a group's figures in a state; None clears the panel."""
         if group is None or self._group is None or group.name != self._group.name:
             self._zoom = None
             self._set_zoom_lines(None)
             self.whole_button.hide()
         self.by_queue.set_positions(group.name if group is not None else "", positions)
-        self._group, self._in_rate, self._now_ms = group, in_rate, now_ms
-        self.forecast = NO_FORECAST if group is None else forecast_of(self._context.history, group, now_ms)
+        self._group, self._now_ms = group, state.taken_ms if state is not None else 0
+        self.outlook = NO_OUTLOOK
+        if group is not None and state is not None:
+            self.outlook = group_outlook(self._context.history, state, group.name)
         self._show_facts()
         self._draw()
 
@@ -173,24 +178,36 @@ class LagPanel(Panel):
         if group is None:
             for fact in facts.values():
                 fact.set(UNKNOWN)
+            self.advice.hide()
+            facts["standing"].hide()
+            facts["drains"].show()
             return
         state = "warning" if group.over_limit else ""
         facts["lag"].set(count_text(group.lag_messages), messages_unit(group.lag_messages), state)
         facts["behind"].set(*_split(duration_text(group.behind_ms)))
         wrong = standing_text(group)
-        facts["drains"].set(*((wrong, "") if wrong else self._drain_text(self.forecast)))
-        facts["in"].set(rate_number(self._in_rate), "/s")
+        facts["standing"].set(wrong)
+        facts["standing"].setVisible(bool(wrong))
+        # A group that is beyond the end, or has lost messages, reads on when it is put right.
+        facts["drains"].setVisible(not wrong)
+        facts["drains"].set(*self._drain_text(self.outlook))
+        facts["drains"].setToolTip(tip_text(explained(self.outlook)))
+        facts["in"].set(rate_number(group.in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
+        advice = [slowest_text(self.outlook.slowest), help_text(self.outlook.help)]
+        self.advice.setText(" · ".join(part for part in advice if part))
+        self.advice.setVisible(any(advice))
 
     @staticmethod
-    def _drain_text(lag: Forecast) -> tuple[str, str]:
-        if lag.outlook is LagOutlook.DRAINING:
-            number, unit = _split(duration_text(lag.drained_in_ms))
+    def _drain_text(outlook: GroupOutlook) -> tuple[str, str]:
+        lag = outlook.forecast
+        if lag.outlook is LagOutlook.DRAINING and not math.isinf(outlook.drained_in_ms):
+            number, unit = _split(duration_text(outlook.drained_in_ms))
             return number, tr("{unit} at {rate} net", unit=unit, rate=rate_text(-lag.slope))
         if lag.outlook is LagOutlook.GROWING:
             return tr("growing"), tr("by {rate}, no end", rate=rate_text(lag.slope))
-        return (tr("steady"), "") if lag.outlook is LagOutlook.STEADY else (UNKNOWN, "")
+        return outlook_text(outlook), ""
 
     # ---- chart -----------------------------------------------------------------------------------------------------
 
@@ -253,12 +270,19 @@ class LagPanel(Panel):
         chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)
         chart.show_forecast(ahead)
         end_s = to_ms / 1_000 if ahead is None else ahead.x[-1]
-        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault)
+        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault or self._why_no_lag(y))
         rule.show(name, measure.factor)
+
+    def _why_no_lag(self, values: NDArray[np.float64]) -> str:
+        """Why an empty chart has no lag to show; empty for another chart."""
+        is_beyond = self._group is not None and self._group.beyond_messages > 0
+        if not is_beyond or self.switch.current == RATE or np.isfinite(values).any():
+            return ""
+        return tr("The group is beyond the end of a queue: it has no lag.")
 
     def _ahead(self, shown_s: float) -> ChartForecast | None:
         """The forecast, at most as long as the chart has room for."""
-        lag = self.forecast
+        lag = self.outlook.forecast
         if lag.outlook not in {LagOutlook.DRAINING, LagOutlook.GROWING}:
             return None
         end_s = shown_s * FORECAST_SHARE

@@ -10,9 +10,10 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.outside import whole_of
 from broker_core.worker.questions.abilities import Ability
 from gui.models.consumers import GroupRow, position_rows, topics_of
-from gui.models.messages import parse_time
+from gui.models.entered_time import entered_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder
@@ -233,7 +234,11 @@ class ResetDialog(ActionDialog):
 
     @property
     def _time_ms(self) -> int | None:
-        return parse_time(self.time.text(), self._state.taken_ms, self._context.times.zone)
+        return self._entered_time[0]
+
+    @property
+    def _entered_time(self) -> tuple[int | None, str]:
+        return entered_time(self.time.text(), self._state.taken_ms, self._context.times.zone)
 
     @property
     def _is_reading(self) -> bool:
@@ -246,12 +251,12 @@ class ResetDialog(ActionDialog):
         if not self._stands:
             return tr("This group has no position in any queue yet.")
         if kind is ResetKind.TIME and self._time_ms is None:
-            return tr("This is no time. Use {forms}.", forms=tr(TIME_HINT))
+            return self._entered_time[1] or tr("This is no time. Use {forms}.", forms=tr(TIME_HINT))
         if self._is_reading:
             return tr(READING)
         if kind is ResetKind.SHIFT and _whole(self.shift.text()) is None:
             return tr("A whole number of messages, with a minus to go back")
-        if kind is ResetKind.OFFSET and not self.offset.text().strip().isdigit():
+        if kind is ResetKind.OFFSET and whole_of(self.offset.text().strip()) is None:
             return tr("An offset is a whole number from 0 on")
         if kind is ResetKind.GROUP and not self._found:
             return tr("No other group has a position on this topic.")

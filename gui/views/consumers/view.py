@@ -20,7 +20,6 @@ from gui.models.consumers import (
     PositionRow,
     by_urgency,
     group_rows,
-    in_rate,
     member_rows,
     position_rows,
     subscription_rows,
@@ -43,18 +42,21 @@ from gui.views.consumers.columns import (
     group_section,
     health_chip,
     member_columns,
+    needless_columns,
+    no_client_text,
     position_columns,
     subscription_columns,
 )
 from gui.views.consumers.group_actions import GroupActions
 from gui.views.consumers.group_panels import LagHeatPanel, MembersPanel, OwnershipPanel, SubscriptionsPanel
 from gui.views.consumers.group_settings import GROUP_SETTINGS
-from gui.views.consumers.lag_panel import LagPanel, forecast_of
+from gui.views.consumers.in_flight_panel import InFlightPanel
+from gui.views.consumers.lag_panel import NO_OUTLOOK, LagPanel
 from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.basic import column, fill, on_key
+from gui.widgets.basic import column, fill, label, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
@@ -68,14 +70,14 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import MemberFinding, findings
-from monitoring.lag import Forecast
+from monitoring.group_outlook import GroupOutlook, group_outlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
 GROUP_LIST_WIDTH = 576
 MEMBERS_AGAIN_MS = 10_000
-TABS = ("lag", "members", "subscriptions", "ownership", "offsets", "settings")
+TABS = ("lag", "members", "subscriptions", "in flight", "ownership", "offsets", "settings")
 
 
 class ConsumersView(PageView):
@@ -105,13 +107,16 @@ class ConsumersView(PageView):
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
         self.groups = ColumnTableModel(
-            group_columns(self._lag_over_time, self._forecast, self.versions.of),
+            group_columns(self._lag_over_time, self._outlook, self.versions.of, self.versions.over_grpc),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
             sections=(FAVOURITES, YOUR_GROUPS, SYSTEM_GROUPS),
             parent=self,
         )
         self.group_grid = DataGrid(self.groups, theme)
+        self.foot = label(role="caption")
+        """Number and lag of the user's groups."""
+        self.foot.setContentsMargins(12, 3, 8, 5)
         self.disagreement = Notice(theme)
         self.lag = LagPanel(context)
         self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
@@ -122,6 +127,7 @@ class ConsumersView(PageView):
         self.subscription_tab = LazyTab(self._make_subscriptions)
         self._members_known = ListRead(context.times)
         self.heat = LaterPart(self._make_heat)
+        self.in_flight = LazyTab(lambda: InFlightPanel(context))
         self.ownership = LazyTab(lambda: OwnershipPanel(context))
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
@@ -195,9 +201,10 @@ class ConsumersView(PageView):
 
     def _build(self) -> None:
         left = Panel(flush=True, spacing=0)
-        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1))
+        fill(left.content, column(self.search, spacing=-1, margins=(8, 8, 8, 8)), (self.group_grid, 1), self.foot)
         left.content.addLayout(column(self.disagreement, spacing=-1, margins=(8, 8, 8, 8)))
-        pages = (self._lag_page(), self.member_tab, self.subscription_tab, self.ownership, self.offsets, self.settings)
+        clients = (self.member_tab, self.subscription_tab, self.in_flight)
+        pages = (self._lag_page(), *clients, self.ownership, self.offsets, self.settings)
         for page in pages:
             self.tabs.addTab(page, "")
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
@@ -287,9 +294,8 @@ class ConsumersView(PageView):
         lag: list[float] = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)[1].tolist()
         return lag
 
-    def _forecast(self, group: GroupRow) -> Forecast:
-        now_ms = self._state.taken_ms if self._state is not None else 0
-        return forecast_of(self.context.history, group, now_ms)
+    def _outlook(self, group: GroupRow) -> GroupOutlook:
+        return NO_OUTLOOK if self._state is None else group_outlook(self.context.history, self._state, group.name)
 
     # ---- the shown group -----------------------------------------------------------------------------------------------
 
@@ -315,11 +321,10 @@ class ConsumersView(PageView):
             self.title_changed.emit(self.tab_title())
         if state is None or group is None:
             self.positions.set_rows([])
-            self.lag.show_group(None, math.nan, state.taken_ms if state is not None else 0)
+            self.lag.show_group(None, state)
         else:
             self._show_positions(group.name, state)
-            # One topic is named in the header already.
-            self.position_grid.set_hidden({"topic"} if len({row.topic for row in self.positions.rows}) == 1 else set())
+            self.position_grid.set_hidden(needless_columns(self.positions.rows))
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)
@@ -332,11 +337,13 @@ class ConsumersView(PageView):
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
         """Show the group in the visible tab only."""
-        self.lag.show_group(group, in_rate(state, group.name), state.taken_ms, self.positions.rows)
+        self.lag.show_group(group, state, self.positions.rows)
         match TABS[self.tabs.currentIndex()]:
             case "lag":
                 if self.heat.made is not None:
                     self.heat.made.show_positions(group.name, self.positions.rows, self.lag.window_ms())
+            case "in flight":
+                self.in_flight.make().show_group(group.name, state.taken_ms)
             case "ownership":
                 self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
             case "offsets":
@@ -422,13 +429,13 @@ class ConsumersView(PageView):
             self.header.set_facts("")
             self.disagreement.set("")
         else:
-            self.header.set_chips([health_chip(group, self.lag.forecast)])
+            self.header.set_chips([health_chip(group, self.lag.outlook.forecast)])
             self.header.set_facts(", ".join(topics_of(self._state, group.name)))
         self._say_empty(group)
         self.tabs.setTabText(0, tr("Lag"))
         self.tabs.setTabText(1, tr("Members {count}", count=self._members_text(group)))
         self.tabs.setTabText(2, tr("Subscriptions {count}", count=self._subscriptions_text(group)))
-        for place, title in enumerate(("Ownership", "Offsets", "Settings"), 3):
+        for place, title in enumerate(("In flight", "Ownership", "Offsets", "Settings"), 3):
             self.tabs.setTabText(place, tr(title))
         set_acting(self.reset_button, read_only_reason(self.context.source), able=bool(self.positions.rows))
         self.stacks_button.setEnabled(group is not None and not group.offline)
@@ -441,7 +448,7 @@ class ConsumersView(PageView):
             grid.set_empty(self._nobody(group))
 
     def _nobody(self, group: GroupRow | None) -> str:
-        return self._no_group() if group is None else tr("No client of this group is online.")
+        return self._no_group() if group is None else no_client_text(group)
 
     def _no_group(self) -> str:
         is_told = self._wanted and self._state is not None and not self._state.is_blank
@@ -460,6 +467,7 @@ class ConsumersView(PageView):
     def _show_texts(self) -> None:
         is_blank = self._state is not None and self._state.is_blank
         lists_all = self._state is None or self._state.lists_all
+        self._show_foot()
         words = tr("Filter {count} groups", count=count_text(len(self.groups.rows) if lists_all else math.nan))
         self.search.setPlaceholderText(words)
         self.search.setAccessibleName(words)
@@ -470,6 +478,15 @@ class ConsumersView(PageView):
         else:
             text = tr("No group has consumed here yet.")
             self.group_grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))
+
+    def _show_foot(self) -> None:
+        state = self._state
+        if state is None or state.is_blank:
+            self.foot.setText("")
+            return
+        own = sum(not row.is_system for row in self.groups.rows) if state.lists_all else math.nan
+        lag = count_text(state.totals.get("lag_messages"))
+        self.foot.setText(tr("{lag} messages of lag in {count} groups", lag=lag, count=count_text(own)))
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()

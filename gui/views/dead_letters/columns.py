@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from broker_core.api import addresses
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, age_text, count_text, duration_text, tr
@@ -92,10 +93,8 @@ def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
         Column("next", "Next attempt",
                lambda row: duration_text(max(0, row.first_due_ms - now_ms())) if row.first_due_ms >= 0 else UNKNOWN,
                sort=lambda row: known_number(row.first_due_ms), right=True, width=100),
-        Column("unread", "Not read yet",
-               lambda row: count_text(row.figures.unread_retries) if row.figures.unread_retries >= 0 else UNKNOWN,
-               sort=lambda row: known_number(row.figures.unread_retries), right=True, width=100,
-               tip=lambda _row: tr("In the retry topic, due, and not taken by a consumer")),
+        Column("unread", "Not read yet", _unread_text,
+               sort=lambda row: known_number(row.figures.unread_retries), right=True, width=100, tip=_unread_tip),
         Column("origins", "Most from", _origins_text, tip=_origins_tip, dim=True, width=160, gives_way=1),
         Column("note", "Note", lambda row: row.note, dim=True, wants=120),
     ]  # fmt: skip
@@ -109,6 +108,21 @@ def _waiting_text(row: DeadLetterGroup) -> str:
     if row.waiting < 0:
         return UNKNOWN
     return f"≥ {count_text(row.waiting)}" if row.is_cut else count_text(row.waiting)
+
+
+def _unread_text(row: DeadLetterGroup) -> str:
+    unread = row.figures.unread_retries
+    if unread < 0:
+        return UNKNOWN
+    return f"≤ {count_text(unread)}" if row.figures.shared and unread else count_text(unread)
+
+
+def _unread_tip(row: DeadLetterGroup) -> str:
+    shared = (
+        tr("Some may be of group {groups}: retry topic {topic} has the name of both", groups=groups, topic=topic)
+        for topic, groups in row.figures.shared
+    )
+    return "\n".join([tr("In the retry topic, due, and not taken by a consumer"), *shared])
 
 
 def _origins_text(row: DeadLetterGroup) -> str:
@@ -126,11 +140,11 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
         Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
-        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.MONO, width=130),
+        Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.KEYS, width=130),
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
         number_column("tries", "Tries", lambda row: row.letter.tries, tip=lambda _row: tr("Deliveries that failed"), width=52,
                       gives_way=2),
-        Column("host", "Producer", lambda row: row.letter.host.rpartition(":")[0], kind=CellKind.MONO, dim=True,
+        Column("host", "Producer", lambda row: addresses.host_of(row.letter.host), kind=CellKind.MONO, dim=True,
                tip=lambda row: row.letter.host, width=92, gives_way=3),
         Column("state", "State", lambda row: state_of(row)[0], kind=CellKind.CHIP, state=lambda row: state_of(row)[1],
                width=104),

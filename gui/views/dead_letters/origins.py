@@ -9,7 +9,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import OrbitError
+from broker_core.api import OrbitError, retry_names
 from broker_core.api import names as reserved
 from broker_core.worker.questions.stored_messages import BrowseQueue, FieldValues, MessagePage, ReadFields
 from gui.operations.in_turn import InTurn
@@ -72,7 +72,8 @@ class OriginReader(QObject):
 
     def _take(self, groups: list[str], answers: list[FieldValues]) -> None:
         for group, values in zip(groups, answers, strict=True):
-            origins = (first or second for first, second in zip(*values.texts, strict=True))
+            named = ({"RETRY_TOPIC": first, "DLQ_ORIGIN_TOPIC": second} for first, second in zip(*values.texts, strict=True))
+            origins = (retry_names.origin_of(one, group) for one in named)
             self._known[group] = Counter(filter(None, origins)).most_common(ORIGINS_SHOWN)
             if values.unread:  # a broker was slow: the next turn asks again
                 self._read_for.pop(group, None)

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, OrbitError, read_group_settings
+from broker_core.outside import whole_of
 from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -102,10 +103,10 @@ class RetryReader(QObject):
     def _read(self, detail: MessageDetail) -> None:
         retry = self._retry
         assert retry is not None
-        own = detail.properties.get(_OWN_LIMIT, "")
+        own = whole_of(detail.properties.get(_OWN_LIMIT, ""))
         attempt = detail.reconsume_times or retry.attempt
-        if own.isdecimal():
-            self._take(attempt, RetryFacts(attempt, int(own), LimitFrom.MESSAGE))
+        if own is not None:
+            self._take(attempt, RetryFacts(attempt, own, LimitFrom.MESSAGE))
         elif retry.group in self._limits:
             self._take(attempt, RetryFacts(attempt, self._limits[retry.group], LimitFrom.GROUP))
         else:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from gui.models.delay import TIMER, WaitingRow
-from gui.models.messages import parse_time
+from gui.models.entered_time import entered_time
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.widgets.basic import label, row
@@ -79,10 +79,12 @@ class DelayActions:
         dialog.extra.addWidget(preview)
 
         def check() -> None:
-            at_ms, now_ms = self._entered(due), self._now_ms()
+            now_ms = self._now_ms()
+            at_ms, unclear = entered_time(due.text(), now_ms, self._times.zone)
             if at_ms is None:
-                dialog.set_blocked(tr("This is no time. Use +10m, 10:15, 2026-11-21 10:15 or epoch milliseconds."))
-                preview.setText(tr("This is no time. Use +10m, 10:15, 2026-11-21 10:15 or epoch milliseconds."))
+                fault = unclear or tr("This is no time. Use +10m, 10:15, 2026-11-21 10:15 or epoch milliseconds.")
+                dialog.set_blocked(fault)
+                preview.setText(fault)
                 return
             dialog.set_blocked("")
             if at_ms <= now_ms:
@@ -103,7 +105,7 @@ class DelayActions:
         return ActionDialog(replace(plan, refusal=self.refusal), self._theme, parent)
 
     def _entered(self, field: QLineEdit) -> int | None:
-        return parse_time(field.text(), self._now_ms(), self._times.zone)
+        return entered_time(field.text(), self._now_ms(), self._times.zone)[0]
 
     def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[Any]:
         if rows[0].level == TIMER:

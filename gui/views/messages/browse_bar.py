@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QToolTip, QWidget
 
-from gui.models.messages import ALL_QUEUES, parse_time, topic_names
-from gui.models.queue_window import QueueWindow, queue_ids
+from broker_core.outside import whole_of
+from gui.models.entered_time import entered_time
+from gui.models.messages import ALL_QUEUES, topic_names
+from gui.models.queue_window import QueueWindow, TopicSpan, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
 from gui.theme.style import mark_fault
@@ -15,8 +17,8 @@ from gui.widgets.basic import IconButton, column, fill, label, row
 from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
+from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
-from monitoring.outside import whole_of
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000
@@ -30,6 +32,7 @@ class BrowseBar(QWidget):
     Signals:
         queue_chosen: Another topic or queue; carries topic (str) and queue id (int), -1 for all.
         window_chosen: Another part of the queue; carries a `QueueWindow`.
+        page_wanted: Another page of all queues: ``oldest``, ``older`` or ``newer``.
         time_chosen: A time to go to; ms since the epoch (object, as it needs 64 bits).
         id_chosen: A message id to open (str).
         new_wanted: Show the newest messages.
@@ -37,6 +40,7 @@ class BrowseBar(QWidget):
 
     queue_chosen = Signal(str, int)
     window_chosen = Signal(object)
+    page_wanted = Signal(str)
     time_chosen = Signal(object)
     id_chosen = Signal(str)
     new_wanted = Signal()
@@ -46,6 +50,8 @@ class BrowseBar(QWidget):
         self._times = times
         self._now_ms = 0
         self._window: QueueWindow | None = None
+        self._span: TopicSpan | None = None
+        """Of the shown page of all queues."""
         self._revision = -1
         self._names: list[str] = []
         self.topic_text = said(QLineEdit(), hint="Topic")
@@ -123,15 +129,30 @@ class BrowseBar(QWidget):
     def show_window(self, window: QueueWindow | None) -> None:
         """Show a place in a queue; None while all queues are shown."""
         self._window = window
-        one = window is not None and window.max_offset > window.min_offset
-        for widget in (self.slider, self.offset, self.time, self.newest):
-            widget.setEnabled(one)
-        self.newest.setEnabled(one)
-        self.oldest.setEnabled(window is not None and window.has_older)
-        self.older.setEnabled(window is not None and window.has_older)
-        self.newer.setEnabled(window is not None and window.has_newer)
+        if window is not None:
+            self._span = None
+        has_place = window is not None and window.max_offset > window.min_offset
+        for widget in (self.slider, self.offset):
+            # All queues have no common offset.
+            widget.setVisible(window is not None)
+            widget.setEnabled(has_place)
+        self.time.setEnabled(has_place or window is None)
+        self.newest.setEnabled(has_place or window is None)
+        self._enable_steps()
         self._place_slider()
         self.place.setText(self._place_text())
+
+    def show_span(self, span: TopicSpan) -> None:
+        """Show which part of all queues is on the page."""
+        self._span = span
+        self._enable_steps()
+        self.place.setText(self._place_text())
+
+    def _enable_steps(self) -> None:
+        shown = self._window or self._span
+        self.oldest.setEnabled(shown is not None and shown.has_older)
+        self.older.setEnabled(shown is not None and shown.has_older)
+        self.newer.setEnabled(shown is not None and shown.has_newer)
 
     def add_search(self, search: QWidget) -> None:
         """Add a widget that replaces the position while a filter is used."""
@@ -176,6 +197,8 @@ class BrowseBar(QWidget):
         self.offset.setFixedWidth(124)
         self.time.setFixedWidth(164)
         fill(position, self.offset, self.time)
+        # Takes the room of the slider while all queues are shown.
+        position.addStretch(0)
         policy = self.new_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.new_button.setSizePolicy(policy)
@@ -200,6 +223,8 @@ class BrowseBar(QWidget):
         if self._window is not None:
             target: QueueWindow = getattr(self._window, where)()
             self.window_chosen.emit(target)
+        else:
+            self.page_wanted.emit(where)
 
     def _slider_action(self, action: int) -> None:
         if action != QSlider.SliderAction.SliderMove.value and not self.slider.isSliderDown():
@@ -227,7 +252,7 @@ class BrowseBar(QWidget):
     def _place_text(self) -> str:
         window = self._window
         if window is None:
-            return tr("Newest messages of all queues. Choose a queue to page through it.")
+            return self._span_text()
         if window.max_offset <= window.min_offset:
             return tr("This queue is empty; its next offset is {offset}.", offset=count_text(window.max_offset))
         return tr(
@@ -238,6 +263,13 @@ class BrowseBar(QWidget):
             max=count_text(window.max_offset - 1),
         )
 
+    def _span_text(self) -> str:
+        span = self._span
+        if span is None or span.from_ms < 0:
+            return tr("All queues, by the time of storing")
+        begin, end = (self._times.shown(at_ms, self._now_ms) for at_ms in (span.from_ms, span.to_ms))
+        return tr("All queues, stored from {begin} to {end}", begin=begin, end=end)
+
     # ---- entered places ----------------------------------------------------------------------------------------------
 
     def _offset_entered(self) -> None:
@@ -247,8 +279,10 @@ class BrowseBar(QWidget):
             self.window_chosen.emit(self._window.at(offset))
 
     def _time_entered(self) -> None:
-        at_ms = parse_time(self.time.text(), self._now_ms, self._times.zone)
+        at_ms, unclear = entered_time(self.time.text(), self._now_ms, self._times.zone)
         mark_fault(self.time, at_ms is None)
+        if unclear:
+            QToolTip.showText(self.time.mapToGlobal(self.time.rect().bottomLeft()), tip_text(unclear), self.time)
         if at_ms is not None:
             self.time_chosen.emit(at_ms)
 

@@ -16,8 +16,8 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20
-BODY_WANTS = 280
-"""Px of a body beside the pane: about 36 characters."""
+BODY_WANTS = 146
+"""Px of a body beside the pane, which shows all of it."""
 
 
 def message_columns(
@@ -38,10 +38,10 @@ def message_columns(
             width=112,
             whole=True,
         ),
-        number_column("queue", "Queue", lambda row: row.queue_id, str, width=76, gives_way=4),
-        number_column("offset", "Offset", lambda row: row.queue_offset, width=84, gives_way=2),
-        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=150),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=96, gives_way=3),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=124),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82),
+        number_column("queue", "Queue", lambda row: row.queue_id, str, width=58, gives_way=3),
+        number_column("offset", "Offset", lambda row: row.queue_offset, width=70, gives_way=2),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
         number_column("bytes", "Bytes", lambda row: row.body_bytes, width=64, gives_way=5),
         consumption_column(consumption or Consumption(), sortable=True),
@@ -64,17 +64,23 @@ def hit_columns(
                tip=lambda row: tr("Stored {stored}, born {born}", stored=times.full(row.store_ms),
                                   born=times.full(row.born_ms)),
                width=108, whole=True),
-        Column("topic", "Topic", lambda row: row.topic, width=94, marks=lambda: marks().topic),
-        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=76, gives_way=4),
-        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=88, gives_way=2),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=130, marks=lambda: marks().key),
+        Column("topic", "Topic", lambda row: row.topic, width=76, marks=lambda: marks().topic),
+        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58, gives_way=3),
+        Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=76, gives_way=2),
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=112,
+               marks=lambda: marks().key),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
-               marks=lambda: marks().tag, gives_way=3),
+               marks=lambda: marks().tag),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,
                wants=BODY_WANTS),
         Column("body_bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=80, gives_way=5),
         consumption_column(consumption or Consumption()),
     ]  # fmt: skip
+
+
+def keys_tip(row: MessageRow) -> str:
+    """All keys, a line each."""
+    return "\n".join(row.keys.split(" "))
 
 
 def consumption_column(consumption: Consumption, *, sortable: bool = False) -> Column[MessageRow]:
@@ -88,10 +94,10 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
         "Consumption",
         lambda row: consumed_text(consumed(row)),
         sort=(lambda row: len(consumed(row).done)) if sortable else None,
-        kind=CellKind.CHIP,
+        kind=CellKind.FLAG,
         state=lambda row: _consumed_state(consumed(row)),
         tip=lambda row: consumed_tip(consumed(row)),
-        width=124,
+        width=104,
     )
 
 
@@ -123,9 +129,9 @@ def consumed_tip(consumed: Consumed) -> str:
 
 
 def _consumed_state(consumed: Consumed) -> State | None:
-    if len(consumed.unknown) == consumed.count:
-        return None
-    return State.HEALTHY if len(consumed.done) == consumed.count else State.PENDING
+    """Only what waits to be consumed is a chip, because the usual would be the loudest thing of the list."""
+    is_usual = consumed.count in (len(consumed.done), len(consumed.unknown))
+    return None if is_usual else State.PENDING
 
 
 def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Column[PropertyRow]]:

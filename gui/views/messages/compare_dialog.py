@@ -16,10 +16,12 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHeaderView, QLineEdit, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
 from gui.models.message_properties import property_rows
 from gui.models.message_words import record_facts
-from gui.models.messages import KEYS, first_key
+from gui.models.messages import KEYS
+from gui.models.table import first_word
 from gui.operations.decoding import DecoderBook, patient
 from gui.operations.queries import BackgroundCall, LatestQuery
 from gui.theme.tokens import mix
@@ -33,7 +35,6 @@ from gui.widgets.text_table import TextTable
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
-from monitoring.outside import whole_of
 from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -256,7 +257,7 @@ class CompareDialog(FittedDialog):
         self._fill_table(self.body, ["", self._name(self._left), "", self._name(self._right)], cells)
 
     def _name(self, detail: MessageDetail) -> str:
-        keys = first_key(self._book.mask_of(detail).text(detail.properties.get(KEYS, "")))
+        keys = first_word(self._book.mask_of(detail).text(detail.properties.get(KEYS, "")))
         place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
         return f"{keys} ({place})" if keys else place
 

@@ -48,6 +48,7 @@ from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import count_text, tr
 from monitoring.compose.code import LANGUAGES
+from monitoring.compose.sdk_code import SDK_LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
@@ -148,8 +149,14 @@ class Composing(_Widget):
             widget.hide()
         self.import_button.setVisible(self._resent is None)
         self._languages = QMenu(self)
+        self._languages.setToolTipsVisible(True)
         for language in LANGUAGES:
             self._languages.addAction(language).triggered.connect(lambda _checked=False, name=language: self.copy_code(name))
+        self._languages.addSeparator()
+        for language in SDK_LANGUAGES:
+            action = self._languages.addAction(f"{language}, gRPC")
+            action.triggered.connect(lambda _checked=False, name=language: self.copy_sdk_code(name))
+        self._languages.aboutToShow.connect(self._allow_sdks)
         self.copy_as.setMenu(self._languages)
         self.history.setMenu(self.past)
         self.templates.setMenu(self.templates_menu)
@@ -278,6 +285,20 @@ class Composing(_Widget):
             broker, queue_id = own_queue(self._state(), message.queue_id, ready.broker_name)
             code = LANGUAGES[language](replace(message, queue_id=queue_id), ready.name_server, broker)
             QGuiApplication.clipboard().setText(code)
+
+    def copy_sdk_code(self, language: str) -> None:
+        """As `copy_code`, with an SDK of gRPC."""
+        ready = self._source.ready
+        if ready is not None and ready.grpc and not self._fault():
+            message = self._message(self._template(self.form.shown_draft), 1)
+            QGuiApplication.clipboard().setText(SDK_LANGUAGES[language](message, ready.grpc))
+
+    def _allow_sdks(self) -> None:
+        """Offer programs for SDKs where the address of a gRPC port is known."""
+        ready = self._source.ready
+        for action in self._languages.actions()[len(LANGUAGES) + 1 :]:
+            action.setEnabled(ready is not None and bool(ready.grpc))
+            action.setToolTip("" if action.isEnabled() else tr("No port of gRPC is known here."))
 
     def _show_effect(self) -> None:
         if self._resent is None:

@@ -15,9 +15,9 @@ from broker_core.api import (
     OrbitError,
     Rejection,
     Wanted,
-    first_topic_of_retry,
     read_consume_result,
     rejection,
+    retry_names,
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
@@ -157,7 +157,7 @@ class HandDialog(FittedDialog):
         found = []
         for detail in self._details:
             # A dead letter is judged by the topic that the group had it from.
-            topic = first_topic_of_retry(detail.properties) or detail.topic
+            topic = retry_names.first_topic(detail.topic, detail.properties) or detail.topic
             verdict = rejection(wanted, topic, detail.properties.get("TAGS", ""), detail.properties)
             if verdict is not Rejection.NONE:
                 found.append((topic, verdict))

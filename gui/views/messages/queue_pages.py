@@ -1,17 +1,25 @@
-"""`QueuePages`: the messages of one queue page by page, or the newest of all queues of a topic."""
+"""`QueuePages`: the messages of one queue by offset, or of all queues of a topic by time, page by page."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
-from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset, MessagePage
+from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
+    BrowseTopic,
+    FindOffset,
+    FoundOffset,
+    MessagePage,
+    TopicPage,
+)
 from gui.models.consumption import Consumption
 from gui.models.messages import ALL_QUEUES, message_rows
-from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, end_of_topic, queue_bounds
+from gui.models.queue_window import PAGE_MESSAGES, QueueWindow, TopicSpan, end_of_topic, queue_bounds, topic_span
 from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
@@ -37,12 +45,14 @@ class QueuePages(Panel):
     Signals:
         settled: A page was read, and no message of it was requested.
         window_changed: Another part is shown, or the queue has changed; carries the `QueueWindow`, None for all queues.
+        span_changed: Another part of all queues is shown; carries the `TopicSpan`.
         newer: So many messages were stored since the page was read.
         send_wanted: Send a message, because there is none.
     """
 
     settled = Signal()
     window_changed = Signal(object)
+    span_changed = Signal(object)
     newer = Signal(int)
     send_wanted = Signal()
 
@@ -60,6 +70,11 @@ class QueuePages(Panel):
         """Offset to be selected when it is read."""
         self._page: MessagePage | None = None
         self._page_query: LatestQuery[MessagePage] = LatestQuery(self)
+        self._topic_query: LatestQuery[TopicPage] = LatestQuery(self)
+        self._span: TopicSpan | None = None
+        """Of the shown page of all queues; None: not read."""
+        self._shown_from: BrowseTopic | None = None
+        """How the page of all queues was read."""
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
         self.model = ColumnTableModel(
             message_columns(context.times, self._now_ms, self._consumption), lambda message: message.key, parent=self
@@ -80,7 +95,9 @@ class QueuePages(Panel):
     @property
     def follows_end(self) -> bool:
         """Whether a new message would be on the shown page."""
-        return self._window is None or not self._window.has_newer
+        if self._window is None:
+            return self._span is None or not self._span.has_newer
+        return not self._window.has_newer
 
     def take_state(self, state: ClusterState) -> None:
         """Use the figures of the broker; the page itself stays unchanged."""
@@ -90,7 +107,7 @@ class QueuePages(Panel):
         if not self.topic:
             self._show_empty()
         end = end_of_topic(state, self.topic, self.queue)
-        if self._page_query.waiting:
+        if self._page_query.waiting or self._topic_query.waiting:
             return
         if self._read_end >= 0 and end >= 0:
             self.newer.emit(max(0, end - self._read_end))
@@ -107,6 +124,7 @@ class QueuePages(Panel):
             self.grid.select_key(None)
         self.topic, self.queue, self.wanted_offset = topic, queue_id, offset
         self._window = self._first_window()
+        self._span = self._shown_from = None
         if self._state is not None:
             self.load()
 
@@ -119,10 +137,27 @@ class QueuePages(Panel):
         """Show the end of the queue."""
         if self._window is not None:
             self._window = self._window.newest()
+        self._shown_from = None
+        self.load()
+
+    def turn(self, where: str) -> None:
+        """Show the ``older``, ``newer``, ``oldest`` or newest messages of all queues."""
+        span, part = self._span, BrowseTopic(self.topic, PAGE_MESSAGES)
+        if where == "oldest":
+            part = replace(part, newer=True)
+        elif where == "older" and span is not None:
+            part = replace(part, edge_queue=list(span.first), edge_offset=list(span.first.values()))
+        elif where == "newer" and span is not None:
+            part = replace(part, edge_queue=list(span.end), edge_offset=list(span.end.values()), newer=True)
+        self._shown_from = part
         self.load()
 
     def go_to_time(self, at_ms: int) -> None:
         """Show the queue from the first message that was stored at a time or later."""
+        if self._window is None:
+            self._shown_from = BrowseTopic(self.topic, PAGE_MESSAGES, at_ms=at_ms)
+            self.load()
+            return
         self.grid.set_loading(True)
         pending = self._source.ask(FindOffset(self.topic, self.queue, at_ms))
         self._offset_query.ask(pending, self._offset_found, self._failed)
@@ -130,9 +165,17 @@ class QueuePages(Panel):
     def load(self) -> None:
         """Read the shown part again."""
         self.grid.set_loading(True)
+        if self.queue == ALL_QUEUES:
+            self._page_query.cancel()
+            self._load_part(self._shown_from or BrowseTopic(self.topic, PAGE_MESSAGES))
+            return
+        self._topic_query.cancel()
         start = self._window.start if self._window is not None else 0
         pending = self._source.ask(BrowseQueue(self.topic, self.queue, start, PAGE_MESSAGES))
         self._page_query.ask(pending, self._show_page, self._failed)
+
+    def _load_part(self, asked: BrowseTopic) -> None:
+        self._topic_query.ask(self._source.ask(asked), self._show_topic_page, self._failed)
 
     def _first_window(self) -> QueueWindow | None:
         if self.queue == ALL_QUEUES or self._state is None:
@@ -149,6 +192,14 @@ class QueuePages(Panel):
 
     def _now_ms(self) -> int:
         return self._state.taken_ms if self._state is not None else 0
+
+    def _show_topic_page(self, page: TopicPage) -> None:
+        self._span = topic_span(self._state, page)
+        self.wanted_offset = None
+        self._show_page(page.page)
+        self.span_changed.emit(self._span)
+        if self._shown_from is not None and self._shown_from.at_ms >= 0 and self.model.rows:
+            self.grid.select_key(self.model.rows[-1].key)
 
     def _show_page(self, page: MessagePage) -> None:
         self.grid.set_loading(False)

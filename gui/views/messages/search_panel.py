@@ -33,9 +33,10 @@ from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
+from gui.views.messages.search_bound import SearchBound, bound_words
 from gui.views.messages.search_progress import SearchProgress
 from gui.views.page import PageContext
-from gui.widgets.basic import column, fill, label, row
+from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
@@ -92,6 +93,8 @@ class SearchPanel(QWidget):
         self._has_own_bar = bar is None
         self.bar = bar or FilterBar(theme, FilterMemory(context.settings))
         self.run = SearchRun(context.source, context.tasks, self)
+        self.bound = SearchBound()
+        self.bound_note = ElidedLabel(role="caption")
         self.progress = SearchProgress(theme, self.run)
         self.marks = Marks()
         """Matches of the shown search."""
@@ -143,7 +146,8 @@ class SearchPanel(QWidget):
         self.reader.around = self.marks.body.pattern if self.marks.body is not None else ""
         within = self._within()
         self._asked_ms = time.time_ns() // 1_000_000
-        self.run.start(f"({text}) and {within}" if within else text, hold=plan_only)
+        whole = f"({text}) and {within}" if within else text
+        self.run.start(whole, hold=plan_only, count=self.bound.messages, oldest=self.bound.oldest)
         self._show_foot()
 
     def end(self) -> None:
@@ -165,10 +169,11 @@ class SearchPanel(QWidget):
         lines = column(spacing=Size.GAP)
         self.setLayout(lines)
         if self._has_own_bar:
-            self.bar.line.addWidget(self.search_button)
+            fill(self.bar.line, self.bound, self.search_button)
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
-        lines.addWidget(self.progress)
+        progress = row((self.progress, 1), self.bound)
+        lines.addLayout(column(self.bound_note, self.progress if self._has_own_bar else progress, spacing=4))
         panel = Panel(flush=True, spacing=0)
         fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
@@ -183,6 +188,7 @@ class SearchPanel(QWidget):
         return table
 
     def _connect(self) -> None:
+        self.bound.activated.connect(lambda _place: self._bound_chosen())
         if self._has_own_bar:
             self.bar.submitted.connect(self._submitted)
             self.bar.plan_wanted.connect(partial(self._submitted, plan_only=True))
@@ -206,6 +212,16 @@ class SearchPanel(QWidget):
         self._context.notify(why)
 
     # ---- the search ----------------------------------------------------------------------------------------------------
+
+    def _bound_chosen(self) -> None:
+        """Search again, because other messages are searched."""
+        if self._filter:
+            self.search(self._filter)
+
+    def _show_bound(self) -> None:
+        found, run = self.run.bound, self.run
+        self.bound_note.setText(bound_words(found, self._context.times, oldest=run.is_oldest) if found is not None else "")
+        self.bound_note.setVisible(found is not None)
 
     def _submitted(self, text: str, *, plan_only: bool = False) -> None:
         if text:
@@ -252,6 +268,7 @@ class SearchPanel(QWidget):
             self.reader.sort(self.model.sort_key)  # with those that came last
         if isinstance(self.run.error, FilterError):
             self.bar.show_fault(self.run.error)
+        self._show_bound()
         self._show_empty()
         self._show_foot()
 

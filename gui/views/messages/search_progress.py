@@ -148,9 +148,10 @@ class SearchProgress(Panel):
         run = self._run
         if run.error is not None and run.state is SearchState.FAILED:
             return error_text(run.error)
+        notes = list(map(broker_text, run.notes))
         if run.state is SearchState.PARTIAL:
-            return tr("Partial, because {reasons}", reasons=tr("; ").join(map(broker_text, run.reasons)))
-        return ""
+            notes.insert(0, tr("Partial, because {reasons}", reasons=tr("; ").join(map(broker_text, run.reasons))))
+        return tr("; ").join(notes)
 
     def _pause_or_go_on(self) -> None:
         (self._run.resume if self._run.state is SearchState.PAUSED else self._run.pause)()

@@ -9,11 +9,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
+from broker_core.api import UnclearTimeError
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import row
 from gui.widgets.inputs import name_count, write_count
 from gui.widgets.said import on_language, said, said_label, say_items
+from gui.words.error_words import error_line
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
@@ -94,8 +96,11 @@ class SendOptions(QWidget):
         when = self._when
         if self.transaction_end and when is not When.NOW:
             return tr("A message in a transaction cannot be delayed as well.")
-        if when is When.NOW or self._value(when) is not None:
-            return ""
+        try:
+            if when is When.NOW or self._delivery(when) is not None:
+                return ""
+        except UnclearTimeError as error:
+            return error_line(error)
         return tr("Say when the message is to be delivered, e.g. {example}.", example=self.when_text.placeholderText())
 
     def properties(self) -> tuple[tuple[str, str], ...]:
@@ -170,6 +175,12 @@ class SendOptions(QWidget):
         return _WHEN[self.when.currentIndex()][0]
 
     def _value(self, when: When) -> str | None:
+        try:
+            return self._delivery(when)
+        except UnclearTimeError:
+            return None
+
+    def _delivery(self, when: When) -> str | None:
         return delivery_value(when, self.when_text.text(), now_ms=time.time_ns() // 1_000_000, zone=None)
 
     def _when_changed(self) -> None:

@@ -65,7 +65,7 @@ class MessagesView(PageView):
         self._is_narrowed = False
         for _part in (BROWSE, SEARCH):
             self.tabs.addTab("")
-        say_tabs(self.tabs, "Browse by queue", "Search")
+        say_tabs(self.tabs, "Browse", "Search")
         self.tabs.setDrawBase(False)
         self.tabs.setExpanding(False)
         self.content.addWidget(self.tabs)
@@ -77,9 +77,9 @@ class MessagesView(PageView):
         split.addWidget(self.detail)
         split.setChildrenCollapsible(False)
         split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 5)
+        split.setStretchFactor(0, 7)
         split.setStretchFactor(1, 3)
-        split.setSizes([800, 400])
+        split.setSizes([850, 370])
         self.detail.setMinimumWidth(300)
         self.content.addWidget(split, 1)
         self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
@@ -192,6 +192,7 @@ class MessagesView(PageView):
         self.tabs.currentChanged.connect(self._show_part)
         self.bar.queue_chosen.connect(self._queue_chosen)
         self.bar.window_chosen.connect(self.pages.go_to)
+        self.bar.page_wanted.connect(self.pages.turn)
         self.bar.time_chosen.connect(self.pages.go_to_time)
         self.bar.id_chosen.connect(self.open_by_id)
         self.bar.new_wanted.connect(self.pages.show_newest)
@@ -201,6 +202,7 @@ class MessagesView(PageView):
         self.grid.selected.connect(self._row_selected)
         self.pages.settled.connect(self._page_settled)
         self.pages.window_changed.connect(self.bar.show_window)
+        self.pages.span_changed.connect(self.bar.show_span)
         self.pages.newer.connect(self.bar.show_new)
         self.pages.send_wanted.connect(self.ask_send)
         self.grid.menu_asked.connect(self._open_menu)
@@ -351,6 +353,6 @@ class MessagesView(PageView):
         elif not self.pages.topic:
             self.header.set_facts("")
         elif self.pages.queue == ALL_QUEUES:
-            self.header.set_facts(tr("{topic}, newest of all queues", topic=self.pages.topic))
+            self.header.set_facts(tr("{topic}, all queues", topic=self.pages.topic))
         else:
             self.header.set_facts(tr("{topic}, queue {queue}", topic=self.pages.topic, queue=self.pages.queue))

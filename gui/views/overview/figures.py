@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gui.models.topics import is_system_topic
+from gui.models.topics import own_topics
 from monitoring.state import ClusterState
 
 NAN = math.nan
@@ -49,11 +49,6 @@ def disk_share(state: ClusterState) -> float:
     return total(state, "disk_used_bytes") / size if size > 0 else NAN
 
 
-def own_topics(state: ClusterState) -> list[int]:
-    """Rows of the topics that are not the broker's own."""
-    return [row for row in range(len(state.catalog.topics)) if not is_system_topic(state.catalog, row)]
-
-
 def own_groups(state: ClusterState) -> list[int]:
     """Rows of the groups that are not the broker's own."""
     flags = state.catalog.group_is_system or [False] * len(state.catalog.groups)
@@ -71,30 +66,3 @@ def lagging_groups(state: ClusterState, count: int) -> list[int]:
     """Rows of at most ``count`` groups: those beyond an end first, then the largest lag, unknown last."""
     lag = np.where(state.group_standings.beyond > 0, np.inf, np.nan_to_num(state.group_lag_messages, nan=-1.0))
     return sorted(own_groups(state), key=lambda row: (-lag[row], state.catalog.groups[row]))[:count]
-
-
-def drain_seconds(lag_messages: float, change_per_second: float) -> float:
-    """Seconds until a lag is gone at its present change; inf when it does not shrink, NaN when unknown."""
-    if math.isnan(lag_messages) or math.isnan(change_per_second):
-        return NAN
-    if lag_messages <= 0:
-        return 0.0
-    return lag_messages / -change_per_second if change_per_second < 0 else math.inf
-
-
-def change_per_second(seconds: np.ndarray, values: np.ndarray, over_seconds: float = 60.0) -> float:
-    """Mean change of a series over its last ``over_seconds``, NaN with fewer than two known points.
-
-    Args:
-        seconds: float64[N], rising.
-        values: float64[N], NaN = not sampled.
-        over_seconds: Span, s.
-    """
-    known = ~np.isnan(values)
-    x, y = seconds[known], values[known]
-    if x.size:
-        recent = x >= x[-1] - over_seconds
-        x, y = x[recent], y[recent]
-    if x.size < 2 or x[-1] <= x[0]:
-        return NAN
-    return float((y[-1] - y[0]) / (x[-1] - x[0]))

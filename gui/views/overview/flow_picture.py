@@ -14,7 +14,7 @@ from gui.views.overview.figures import NAN, own_groups, total
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
 from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
 from monitoring.alert_rules import total_of
-from monitoring.state import MEMBERS_UNREAD, ClusterState, Ints
+from monitoring.state import ClusterState, Ints, are_members_known
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def _pending(state: ClusterState) -> float:
 
 
 def _groups_online(state: ClusterState, members: Ints) -> float:
-    if not state.lists_all or (members == MEMBERS_UNREAD).any():
+    if not state.lists_all or not are_members_known(members).all():
         return NAN
     return float(np.count_nonzero(members > 0))
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QWidget
 
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
-from gui.models.topics import TopicRow, topic_rows
+from gui.models.topics import TopicRow, own_topics, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.theme.tokens import Size, State
 from gui.views.opened_store import opened_chip
-from gui.views.overview.figures import busiest_topics, disk_share, drain_seconds, lagging_groups, own_groups, own_topics, total
+from gui.views.overview.figures import busiest_topics, disk_share, lagging_groups, own_groups, total
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, fill
@@ -23,6 +23,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, say
+from gui.words.outlooks import basis_text, change_text, explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
     bytes_text,
@@ -31,10 +32,10 @@ from gui.words.text import (
     is_unknown,
     percent_text,
     rate_text,
-    signed_count_text,
     tr,
 )
-from monitoring.lag import SPAN_MS, forecast
+from monitoring.group_outlook import GroupOutlook, group_outlook
+from monitoring.lag import LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -42,9 +43,6 @@ from monitoring.state import ClusterState
 
 SPARKLINE_MS = 15 * 60_000
 SPARKLINE_POINTS = 60
-STEADY_RATE = 1.0
-STEADY_SHARE_PER_MINUTE = 0.02
-"""Changes of a lag below so many messages/s, or below this share of it a minute, are called steady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +52,18 @@ class GroupLagRow:
     name: str
     lag_messages: float
     behind_ms: float
-    change_per_second: float
+    outlook: GroupOutlook
     lag_limit: float = math.inf
     """See `monitoring.lag_limits`."""
     beyond_messages: float = 0.0
     """How far it is beyond the ends of its queues."""
 
     @property
-    def drains_seconds(self) -> float:
-        """Seconds until the lag is gone, inf when it does not shrink."""
-        return drain_seconds(self.lag_messages, self.change_per_second)
+    def drained_ms(self) -> float:
+        """Time until the lag is gone, inf when it does not shrink, NaN when unknown; sorts the table."""
+        if self.outlook.forecast.outlook in (LagOutlook.GROWING, LagOutlook.STEADY):
+            return math.inf
+        return 0.0 if self.lag_messages == 0 else self.outlook.drained_in_ms
 
 
 def group_lag_rows(state: ClusterState, history: History, count: int, limits: LagLimits = SHIPPED) -> list[GroupLagRow]:
@@ -73,11 +73,10 @@ def group_lag_rows(state: ClusterState, history: History, count: int, limits: La
 
 def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagLimits) -> GroupLagRow:
     name = state.catalog.groups[row]
-    series = history.series(f"group:{name}.lag_messages")
     lag = float(state.group_lag_messages[row])
-    slope = forecast(*series.window(state.taken_ms - SPAN_MS, state.taken_ms, SPAN_MS // 1_000 * 2), lag).slope
+    outlook = group_outlook(history, state, name)
     beyond = float(state.group_standings.beyond[row])
-    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), slope, limits.of_group(name), beyond)
+    return GroupLagRow(name, lag, float(state.group_behind_ms[row]), outlook, limits.of_group(name), beyond)
 
 
 def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[TopicRow]]:
@@ -96,12 +95,12 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         number_column("lag", "Lag", lambda row: row.lag_messages, state=lag_state, width=80),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
-        number_column("change", "Change", lambda row: row.change_per_second, _change_text,
-                      tip=lambda _row: tr("Robust slope of the lag over the last 3 min"), dim=True, width=72),
+        Column("change", "Change", lambda row: change_text(row.outlook.forecast), sort=lambda row: row.outlook.forecast.slope,
+               right=True, tip=lambda row: basis_text(row.outlook.forecast), dim=True, width=72),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
                width=82, gives_way=1),
-        Column("drains", "Drains", drains_text, sort=lambda row: row.drains_seconds, state=_beyond_state, right=True, dim=True,
-               width=92),
+        Column("drains", "Forecast", drains_text, sort=lambda row: row.drained_ms, state=_beyond_state,
+               tip=lambda row: explained(row.outlook), right=True, dim=True, width=116),
     ]  # fmt: skip
 
 
@@ -117,23 +116,8 @@ def _beyond_state(row: GroupLagRow) -> State | None:
 
 
 def drains_text(row: GroupLagRow) -> str:
-    """Time until the lag is gone, in words."""
-    seconds = row.drains_seconds
-    if row.beyond_messages > 0:
-        return tr("beyond the end")
-    if math.isnan(seconds):
-        return UNKNOWN
-    if seconds == 0:
-        return tr("no lag")
-    if abs(row.change_per_second) < max(STEADY_RATE, row.lag_messages * STEADY_SHARE_PER_MINUTE / 60):
-        return tr("steady")
-    if math.isinf(seconds):
-        return tr("growing")
-    return f"≈ {duration_text(seconds * 1_000)}"
-
-
-def _change_text(change: float) -> str:
-    return UNKNOWN if math.isnan(change) else f"{signed_count_text(change)}/s"
+    """Where the lag goes, in words."""
+    return tr("beyond the end") if row.beyond_messages > 0 else outlook_text(row.outlook)
 
 
 ROWS_SHOWN = 4

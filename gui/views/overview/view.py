@@ -21,7 +21,6 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.chart_tools import RuleLine, brush_time_range
 from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
-from gui.views.overview.figures import change_per_second
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
 from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
@@ -34,8 +33,8 @@ from gui.widgets.containers import ScrolledPart
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.said import on_language, said, said_button, segments
-from gui.words.text import byte_rate_text, bytes_text, count_text, duration_text, rate_number, rate_text, short_count_text, tr
-from monitoring.series import History
+from gui.words.outlooks import growth_text
+from gui.words.text import byte_rate_text, bytes_text, count_text, duration_text, rate_text, short_count_text, tr
 from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 
@@ -109,8 +108,8 @@ class BacklogPanel(Panel):
         """Draw up to the time of ``state``."""
         self._state = state
         self._draw()
-        change = backlog_change(self._context.history, state)
-        self.set_subtitle(_backlog_text(change))
+        lag = self._context.history.forecast("totals.lag_messages", state.totals.get("lag_messages", math.nan))
+        self.set_subtitle(growth_text(lag) or tr("messages, all groups"))
 
     def _draw(self) -> None:
         if self._state is not None:
@@ -118,23 +117,10 @@ class BacklogPanel(Panel):
             self._rule.show("totals.lag_messages")
 
 
-def backlog_change(history: History, state: ClusterState) -> float:
-    """Mean change of all lag over the last minute, messages/s."""
-    return change_per_second(*history.series("totals.lag_messages").window(state.taken_ms - 60_000, state.taken_ms, 61))
-
-
 def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
     lines = source.lines(list(names.values()), from_ms, to_ms)
     chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000, source.fault)
-
-
-def _backlog_text(change: float) -> str:
-    if math.isnan(change) or abs(change) < 1:
-        return tr("messages, all groups")
-    if change > 0:
-        return tr("growing by {rate}/s", rate=rate_number(change))
-    return tr("shrinking by {rate}/s", rate=rate_number(-change))
 
 
 class PanelsPart(BesideRow):

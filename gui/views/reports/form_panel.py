@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
+from broker_core.api import UnclearTimeError
 from gui.models.reports import PastRun, ReportOrder, parameter_values, time_fault
 from gui.operations.report_estimate import START_S, EstimateRequest, Expected, expected_s
 from gui.operations.reports import ReportRunner
@@ -23,6 +24,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_folder, opened
 from gui.widgets.said import on_language, said, said_button, said_label, say, say_items
+from gui.words.error_words import error_line
 from gui.words.text import bytes_text, duration_text, short_count_text, tr
 from spark_reports.catalog import CLUSTER, ParameterKind, ReportSpec
 
@@ -139,9 +141,9 @@ class FormPanel(Panel):
             if self._is_broker:
                 return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
             return tr("Choose the folder of a store.")
-        wrong = next((field.text() for field in (self.begin, self.end) if self._custom and time_fault(field.text())), "")
+        wrong = next((fault for field in (self.begin, self.end) if self._custom and (fault := _time_fault(field.text()))), "")
         if wrong:
-            return tr("“{entered}” is no time. Use 2026-11-21 10:15, epoch milliseconds, or -2h.", entered=wrong)
+            return wrong
         if self.own.fault:
             return self.own.fault
         if self._commit_log() and len(self.stores) > 1:
@@ -248,13 +250,13 @@ class FormPanel(Panel):
         self.originals.setVisible(self._runner.masks)
         self._form.setRowVisible(self._custom_line, self._custom and self._form.isRowVisible(self.range))
         for time in (self.begin, self.end):
-            mark_fault(time, time_fault(time.text()))
+            mark_fault(time, _time_fault(time.text()))
         fault = self.fault
         self.run_button.setEnabled(not fault)
         self.copy_button.setEnabled(bool(self._spec) and not fault)
         self.run_button.setText(tr("Run next") if self._runner.is_running else tr("Run"))
         if fault:
-            self._say(fault, "", State.WARNING)
+            self._say(fault, "", State.INFO if fault == self.own.fault and self.own.lacks_entry else State.WARNING)
         else:
             self._say_estimate()
 
@@ -344,3 +346,13 @@ def _line(*widgets: QWidget | int) -> QWidget:
     made = QWidget()
     made.setLayout(row(*widgets))
     return made
+
+
+def _time_fault(text: str) -> str:
+    """Why a report would refuse a time; empty when it would not."""
+    try:
+        if time_fault(text):
+            return tr("“{entered}” is no time. Use 2026-11-21 10:15, epoch milliseconds, or -2h.", entered=text)
+    except UnclearTimeError as error:
+        return error_line(error)
+    return ""

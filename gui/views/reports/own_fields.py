@@ -181,10 +181,17 @@ class OwnFields(QWidget):
             text = self._text(parameter)
             if parameter_fault(parameter, text):
                 if not text:
-                    return tr("“{name}” is missing: {help}", name=tr(parameter.title), help=tr(parameter.help))
+                    return tr("Enter “{name}”: {help}", name=tr(parameter.title), help=tr(parameter.help))
                 return tr("“{entered}” does not fit “{name}”: {help}", entered=text, name=tr(parameter.title),
                           help=tr(parameter.help))  # fmt: skip
         return ""
+
+    @property
+    def lacks_entry(self) -> bool:
+        """Whether the first fault is an entry that was not made yet, which is no mistake."""
+        faulty = (one for one in self._parameters() if parameter_fault(one, self._text(one)))
+        first = next(faulty, None)
+        return first is not None and not self._text(first)
 
     def _parameters(self) -> list[Parameter]:
         return [one for one in self._spec.parameters if one.kind not in _ELSEWHERE] if self._spec is not None else []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QStackedLayout, QWidget
 
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
@@ -21,6 +21,7 @@ from gui.views.reports.form_panel import FormPanel
 from gui.views.reports.history_panel import HistoryPanel
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
+from gui.views.reports.sql_editor import SqlEditor
 from gui.widgets.basic import ElidedLabel, column, row
 from gui.widgets.containers import ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField
@@ -38,7 +39,10 @@ SIDE_WIDTH, BAR_ROOM = 396, 10
 SHELF_WIDTH_MIN = 540
 """Width at which titles of cards stay readable; where there is less, the page is scrolled."""
 SEARCH_WIDTH = 180
-CATALOG, RESULT = "catalogue", "result"
+CATALOG, EDITOR, RESULT = "catalogue", "sql", "result"
+_PLACES = {CATALOG: 0, RESULT: 1, EDITOR: 2}
+"""Of the parts on the left."""
+SQL_REPORT, SQL_QUERY = "sql", "query"
 
 
 class SessionLine(QWidget):
@@ -89,7 +93,7 @@ class ReportsView(PageView):
         self._spec = reports()[0]
         self._table_call = BackgroundCall(self)
         self._charts_call = BackgroundCall(self)
-        self.parts = segments({CATALOG: "Catalogue", RESULT: "Result"})
+        self.parts = segments({CATALOG: "Catalogue", EDITOR: "SQL", RESULT: "Result"})
         self.header.add_action(self.parts)
         self.search = said(SearchField(theme, " "), hint="Filter reports")
         self.search.setFixedWidth(SEARCH_WIDTH)
@@ -99,6 +103,7 @@ class ReportsView(PageView):
         self._first_of: ReportOrder | None = None
         self._shown_before: PastRun | None = None
         self.result = LazyTab(self._make_result)
+        self.editor = LazyTab(self._make_editor)
         self.form = FormPanel(theme, self._runner)
         self.run_panel = RunPanel(theme)
         self.session_line = SessionLine(theme, self._runner.session)
@@ -156,13 +161,42 @@ class ReportsView(PageView):
         if card is not None:
             self._shelf.ensureWidgetVisible(card)
         self.form.show_report(spec)
+        self._show_editor_for(spec)
+        self._show_result_of(spec)
+
+    def _show_editor_for(self, spec: ReportSpec) -> None:
+        """Show the editor where the report is a query; it fills the page."""
+        is_query = spec.name == SQL_REPORT
+        self.parts.show_segment(EDITOR, shown=is_query)
+        if is_query and self._left.currentIndex() == _PLACES[CATALOG]:
+            self.show_part(EDITOR)
+        elif not is_query and self._left.currentIndex() == _PLACES[EDITOR]:
+            self.show_part(CATALOG)
+
+    def _show_result_of(self, spec: ReportSpec) -> None:
+        """Show the newest result of the report of the form, or none beside it: the catalogue."""
+        shown = self.result.made
+        if self._left.currentIndex() != _PLACES[RESULT] or shown is None or shown.shows_first:
+            return
+        if shown.run is not None and shown.run.report == spec.name:
+            return
+        newest = next((run for run in self._past if run.report == spec.name), None)
+        if newest is None:
+            self.show_part(CATALOG)
+        else:
+            self._show_past(newest)
 
     def show_part(self, part: str) -> None:
-        """Show the catalogue or the result."""
+        """Show the catalogue, the editor of a query, or the result."""
         self.parts.choose(part)
         if part == RESULT:
             self.result.make()
-        self._left.setCurrentIndex(0 if part == CATALOG else 1)
+        self._left.setCurrentIndex(_PLACES[part])
+        if part == EDITOR:
+            self.editor.make()
+            self._query_changed()
+        if part == RESULT:
+            self._show_form_of(self.result.make().run)
 
     def run(self, order: ReportOrder) -> None:
         """Run a report after the waiting ones."""
@@ -194,6 +228,7 @@ class ReportsView(PageView):
         self._left = QStackedLayout()
         self._left.addWidget(shelf)
         self._left.addWidget(self.result)
+        self._left.addWidget(self.editor)
         side = ScrolledColumn()
         side.setLayout(column(self.form, self.session_line, self.run_panel, (self.history, 1), spacing=Size.GAP))
         scroll = ScrolledPart()
@@ -211,6 +246,7 @@ class ReportsView(PageView):
         self.search.searched.connect(lambda _text: self.show_part(CATALOG))
         self.parts.chosen.connect(self.show_part)
         self.form.run_wanted.connect(self.run)
+        self.form.own.changed.connect(self._query_changed)
         self.run_panel.cancel_button.clicked.connect(self._runner.cancel)
         self.run_panel.again_button.clicked.connect(self._run_again)
         self.run_panel.withdraw_wanted.connect(self._runner.withdraw)
@@ -249,6 +285,24 @@ class ReportsView(PageView):
         made.compare_wanted.connect(self._compare)
         made.table_wanted.connect(self._read_table)
         return made
+
+    def _make_editor(self) -> SqlEditor:
+        made = SqlEditor()
+        made.edited.connect(self._query_edited)
+        made.run_wanted.connect(self.form.run)
+        return made
+
+    def _query_edited(self, text: str) -> None:
+        """Write the query of the large editor into the form."""
+        field = self.form.own.fields.get(SQL_QUERY)
+        if field is not None and not isinstance(field, QComboBox) and field.text() != text:
+            field.setText(text)
+
+    def _query_changed(self) -> None:
+        """Show the query of the form in the large editor."""
+        field = self.form.own.fields.get(SQL_QUERY)
+        if self.editor.made is not None and field is not None and not isinstance(field, QComboBox):
+            self.editor.made.show_text(field.text())
 
     # ---- the run -------------------------------------------------------------------------------------------------------
 
@@ -332,8 +386,17 @@ class ReportsView(PageView):
 
     def _show_past(self, run: PastRun | None) -> None:
         self.result.make().show_run(run)
+        self._show_form_of(run)
         if run is not None and run.charts:
             self._charts_call.start(lambda: (run.folder, read_charts(run)))
+
+    def _show_form_of(self, run: PastRun | None) -> None:
+        """Show the form of the report whose result is shown."""
+        if run is None or run.report == self._spec.name or self._left.currentIndex() != _PLACES[RESULT]:
+            return
+        spec = next((one for one in reports() if one.name == run.report), None)
+        if spec is not None:
+            self.choose(spec)
 
     def _compare(self, run: PastRun) -> None:
         self._past_selected(run, shown=True)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLineEdit
 
+from broker_core.outside import whole_of
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
     HISTORY_MIB_MIN,
@@ -26,7 +27,6 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_folder
 from gui.widgets.said import on_language, push_button, said, said_label
 from gui.words.text import tr
-from monitoring.outside import whole_of
 
 HISTORY_MIB = 1_024
 """Default maximum of the history."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtNetwork import QTcpSocket
 
-from broker_core.api import RequestCode
+from broker_core.api import RequestCode, addresses
 from broker_core.worker.questions.administration import AskBroker
 from broker_core.worker.questions.searches import EndSearch
 from gui.models.hops import ConnectionHop
@@ -24,7 +24,7 @@ from monitoring.admin.runtime_figures import runtime_request
 from monitoring.sources.base import ClusterSource, Pending, SourceStatus
 
 REACH_MS = 3_000
-WORKER, NAME_SERVER, BROKER = "Broker process", "Name server", "Broker"
+WORKER, NAME_SERVER, BROKER, GRPC = "Broker process", "Name server", "Broker", "gRPC port"
 
 
 class ReachHost(Protocol):
@@ -35,7 +35,7 @@ class ReachHost(Protocol):
 
 def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str], None], parent: QObject) -> None:
     """Open a connection like a client, and close it again."""
-    host, _colon, port = address.rpartition(":")
+    host, port = addresses.split_address(address)
     socket = QTcpSocket(parent)
     limit = QTimer(socket)
     limit.setSingleShot(True)
@@ -51,7 +51,7 @@ def reach_by_tcp(address: str, done: Callable[[], None], failed: Callable[[str],
     socket.errorOccurred.connect(lambda _error: end(partial(failed, socket.errorString())))
     limit.timeout.connect(lambda: end(partial(failed, f"no connection within {REACH_MS // 1_000} s")))
     limit.start(REACH_MS)
-    socket.connectToHost(host.strip("[]"), int(port))
+    socket.connectToHost(host, int(port))
 
 
 class ConnectionDoctor(QObject):
@@ -95,6 +95,7 @@ class ConnectionDoctor(QObject):
         self.hops = [ConnectionHop(WORKER, "this machine")]
         if ready is None or ready.runs_broker:
             self.hops += [ConnectionHop(NAME_SERVER, addresses[0]), ConnectionHop(BROKER, addresses[1])]
+            self.hops += [ConnectionHop(GRPC, ready.grpc)] if ready is not None and ready.grpc else []
         if self._source.status is not SourceStatus.READY:
             reason = self._source.reason
             self._tried(0, -1.0, reason.message if reason is not None else "the broker is not running")
@@ -115,6 +116,8 @@ class ConnectionDoctor(QObject):
             lambda: source.ask(EndSearch(0)),
             lambda: source.ask(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
             lambda: source.ask(runtime_request()),
+            # Its connection says all: the worker has no request over gRPC.
+            lambda: source.ask(EndSearch(0)),
         )
         return asks[number]()
 

@@ -7,7 +7,7 @@ from functools import partial
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from broker_core.api import ORBIT_VERSION
+from broker_core.api import ORBIT_VERSION, addresses
 from gui.connections.cluster import Cluster
 from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
@@ -228,6 +228,6 @@ def _version_text(state: ClusterState | None) -> str:
 
 
 def _reach_text(address: str) -> str:
-    host = address.rpartition(":")[0].strip("[]")
+    host = addresses.host_of(address)
     is_local = host.startswith("127.") or host in ("::1", "localhost")
     return tr("from this machine only") if is_local else tr("from the network")

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
+from broker_core.api import MACHINE_ZONE
 from broker_core.worker.questions.administration import StorePicture
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -117,7 +118,7 @@ class DiskPanel(Panel):
 
     def _cleaning_text(self, picture: StorePicture) -> str:
         # deleteWhen is in the local time of the broker, which runs on this machine.
-        now = datetime.fromtimestamp(picture.taken_ms / 1_000).astimezone()
+        now = datetime.fromtimestamp(picture.taken_ms / 1_000, MACHINE_ZONE)
         at = next_cleaning(picture.delete_when, now)
         if at is None:
             return UNKNOWN

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicMeasure
-from gui.models.topics import TopicGroupRow, TopicHealth, TopicRow
+from gui.models.topics import GroupOnTopic, TopicGroupRow, TopicHealth, TopicRow
 from gui.theme.tokens import State
 from gui.words.amounts import online_text
 from gui.words.text import (
@@ -53,7 +53,7 @@ class TopicColumnSources:
     """
 
     put_rates: Callable[[TopicRow], Sequence[float] | None]
-    groups: Callable[[TopicRow], Sequence[tuple[str, float]]]
+    groups: Callable[[TopicRow], Sequence[GroupOnTopic]]
     topic_type: Callable[[TopicRow], TopicType | None]
     measure: Callable[[TopicRow], TopicMeasure | None]
     measured_ago_ms: Callable[[TopicRow], int]
@@ -99,7 +99,16 @@ def group_columns() -> list[Column[TopicGroupRow]]:
     """Columns of the table of groups on a topic."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
-        number_column("lag", "Lag", lambda row: row.lag_messages, width=66),
+        Column(
+            "lag",
+            "Lag",
+            lambda row: count_text(row.lag_messages),
+            state=lag_state,
+            tip=standing_words,
+            sort=lambda row: math.inf if row.beyond_messages > 0 else row.lag_messages,
+            right=True,
+            width=66,
+        ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         Column("clients", "Clients", members_text, sort=lambda row: row.members, right=True, dim=True, width=64),
     ]
@@ -115,18 +124,37 @@ def type_state(kind: TopicType | None) -> State:
     return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
 
 
-def groups_text(groups: Sequence[tuple[str, float]]) -> str:
-    """``order-service 412, risk-scan 0 and 1 more``."""
+def standing_words(group: GroupOnTopic | TopicGroupRow) -> str:
+    """What no lag tells of a group on a topic: beyond the end, messages that were lost unread; else empty."""
+    beyond, lost = group.beyond_messages, group.lost_messages
+    words = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
+    return ", ".join([*words, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
+
+
+def lag_state(group: GroupOnTopic | TopicGroupRow) -> State | None:
+    """Colour of the lag of a group that is beyond the end, or has lost messages; else None."""
+    if group.beyond_messages > 0:
+        return State.CRITICAL
+    return State.WARNING if group.lost_messages > 0 else None
+
+
+def groups_text(groups: Sequence[GroupOnTopic]) -> str:
+    """``order-service 412, risk-scan 0 and 1 more``; ``ahead beyond the end``."""
     if not groups:
         return UNKNOWN
-    words = ", ".join(f"{name} {short_count_text(lag)}" for name, lag in groups[:INLINE_GROUPS])
+    words = ", ".join(
+        f"{one.name} {tr('beyond the end') if one.beyond_messages > 0 else short_count_text(one.lag_messages)}"
+        for one in groups[:INLINE_GROUPS]
+    )
     more = len(groups) - INLINE_GROUPS
     return tr("{groups} and {count} more", groups=words, count=more) if more > 0 else words
 
 
-def all_groups_text(groups: Sequence[tuple[str, float]]) -> str:
-    """Groups and their lag, a line each."""
-    return "\n".join(f"{name}: {count_text(lag)}" for name, lag in groups[:40])
+def all_groups_text(groups: Sequence[GroupOnTopic]) -> str:
+    """Groups and their lag, a line each, with what no lag tells."""
+    return "\n".join(
+        ", ".join(filter(None, (f"{one.name}: {count_text(one.lag_messages)}", standing_words(one)))) for one in groups[:40]
+    )
 
 
 def measure_text(measure: TopicMeasure | None) -> str:
@@ -160,9 +188,13 @@ def members_text(row: TopicGroupRow) -> str:
     return online_text(row.members)
 
 
+NOT_OUTSIDE = frozenset({"size", "disk"})
+"""Columns that no attached cluster can fill."""
+
+
 def _writes_text(row: TopicRow) -> str:
     if row.put_rate > 0:
-        return rate_number(row.put_rate)
+        return ""
     if math.isnan(row.put_rate):
         return UNKNOWN
     return tr("no writes")

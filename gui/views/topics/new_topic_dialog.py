@@ -1,4 +1,4 @@
-"""`NewTopicDialog`: name, queues and permission of a new topic."""
+"""`NewTopicDialog`: name, queues, permission and message type of a new topic."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gui.models.topics import NAME_LENGTH_MAX, topic_name_fault
 from gui.operations.queries import LatestQuery
 from gui.theme.style import mark_fault, set_role
 from gui.views.action_dialog import read_only_reason
+from gui.views.topics.settings import TYPES
 from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.inputs import TEXT_PADDING
@@ -63,6 +64,10 @@ class NewTopicDialog(FittedDialog):
         self.permission = QComboBox()
         for value, text in PERMISSIONS:
             self.permission.addItem(tr(text), value)
+        self.message_type = QComboBox()
+        for type_name, text in TYPES:
+            self.message_type.addItem(tr(text), type_name)
+        self.message_type.setToolTip(tr("What 5.x proxies and clients check messages against."))
         self.error = label(role="critical", wrap=True, selectable=True)
         self.error.hide()
         self.create_button = push_button("Create topic", self._create, role="primary")
@@ -90,6 +95,7 @@ class NewTopicDialog(FittedDialog):
             (tr("Write queues"), self.write_queues),
             (tr("Read queues"), self.read_queues),
             (tr("Permission"), self.permission),
+            (tr("Message type"), self.message_type),
         ):
             field.setAccessibleName(name)
             form.addRow(label(name, "secondary"), field)
@@ -114,6 +120,7 @@ class NewTopicDialog(FittedDialog):
             read_queues=self.read_queues.value(),
             write_queues=self.write_queues.value(),
             permission=int(self.permission.currentData()),
+            message_type=str(self.message_type.currentData()),
         )
         self.error.hide()
         self.create_button.setEnabled(False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
@@ -14,6 +14,7 @@ from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_row
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.history import ChartHistory, EventMarks
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
+from gui.operations.told_owners import ToldOwners
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.heat_map import HeatMap, HeatScale
@@ -26,7 +27,7 @@ from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
-from gui.views.topics.topic_columns import topic_queue_columns
+from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -94,6 +95,8 @@ class QueuesPanel(QWidget):
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
         self._build()
+        self._owners = ToldOwners(context.source, self)
+        self._owners.arrived.connect(self._show_rows)
         self.rates.arrived.connect(self._show_heat)
         self.recent.arrived.connect(self.grid.view.viewport().update)
         self._lines.arrived.connect(self._draw)
@@ -218,12 +221,18 @@ class QueuesPanel(QWidget):
             self.model.set_rows([])
             return
         group = self.group.currentData()
-        rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "")
+        rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "", self._told(group))
         self.model.set_rows(rows)
         # Without a group its columns say nothing.
-        self.grid.set_hidden(set() if group else {"group", "lag", "owner"})
+        unfilled = NOT_OUTSIDE if self._state.is_from_outside else frozenset()
+        self.grid.set_hidden(unfilled | (frozenset() if group else {"group", "lag", "owner"}))
         even = percent_text(1 / len(rows)) if rows else ""
         self._table.set_subtitle(tr("{count} queues, an even share is {even}", count=len(rows), even=even) if rows else "")
+
+    def _told(self, group: str | None) -> Mapping[tuple[str, int], str]:
+        """Owners as the clients of a group say, where the brokers do not."""
+        state = self._state
+        return self._owners.of(group, state) if group and state is not None and state.is_from_outside else {}
 
     def _show_skew(self) -> None:
         queues = queue_rows(self._state, self._topic) if self._state is not None else []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broker_core.api import TopicConfig, read_topic_settings
+from broker_core.api import MESSAGE_TYPE, TopicConfig, read_topic_settings
 from gui.views.staged_settings import SettingsSubject
 from gui.widgets.staged_form import Change, FormField, Value
 from gui.words.text import tr
-from monitoring.admin.topics import MESSAGE_TYPE, QUEUES_MAX, ask_settings, change_settings
+from monitoring.admin.topics import QUEUES_MAX, ask_settings, change_settings
 
 TYPES: tuple[tuple[Value, str], ...] = (
     ("", "not declared"),
@@ -18,6 +18,7 @@ TYPES: tuple[tuple[Value, str], ...] = (
     ("DELAY", "Delay"),
     ("TRANSACTION", "Transaction"),
     ("MIXED", "Mixed"),
+    ("UNSPECIFIED", "Unspecified"),
 )
 PERMISSIONS: tuple[tuple[Value, str], ...] = (
     (6, "Read and write (6)"),

@@ -20,7 +20,6 @@ from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.consumers.columns import health_chip
-from gui.views.consumers.lag_panel import forecast_of
 from gui.views.list_read import shown_read
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -41,6 +40,7 @@ from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
 from gui.words.text import bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.topics import ask_route
+from monitoring.group_outlook import lag_series
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -268,8 +268,7 @@ class TopicView(PageView):
         return self._on_topic.get(group.name, UNKNOWN_GROUP).behind_ms
 
     def _health_of(self, group: GroupRow) -> tuple[str, State]:
-        now_ms = self._state.taken_ms if self._state is not None else 0
-        return health_chip(group, forecast_of(self.context.history, group, now_ms))
+        return health_chip(group, self.context.history.forecast(lag_series(group.name), group.lag_messages))
 
     # ---- route ---------------------------------------------------------------------------------------------------------
 

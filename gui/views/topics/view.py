@@ -14,7 +14,7 @@ from broker_core.api import TopicConfig
 from gui.models.favourites import FAVOURITES
 from gui.models.row_filter import RowField, WordKind
 from gui.models.table import ColumnTableModel
-from gui.models.topics import IDLE_AFTER_MS, TopicRow, groups_by_topic, topic_rows
+from gui.models.topics import IDLE_AFTER_MS, GroupOnTopic, TopicRow, groups_by_topic, topic_rows
 from gui.operations.demo import may_offer_demo
 from gui.operations.topic_facts import TopicFacts
 from gui.theme.tokens import Size, State
@@ -24,7 +24,7 @@ from gui.views.list_filter import ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import ask_delete, send_dialog
-from gui.views.topics.columns import SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
+from gui.views.topics.columns import NOT_OUTSIDE, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
@@ -63,7 +63,7 @@ def topic_fields(sources: TopicColumnSources, groups: Callable[[], Sequence[str]
         RowField("in", "In /s", WordKind.COUNT, lambda row: row.put_rate, lambda: ["0", "10", "100", "1k"]),
         RowField("size", "Avg size", WordKind.SIZE, lambda row: row.average_bytes, lambda: ["1KiB", "64KiB", "1MiB"]),
         RowField("kept", "Messages kept", WordKind.COUNT, lambda row: row.kept_messages, lambda: ["0", "1k", "1m"]),
-        RowField("group", "Group", WordKind.TEXT, lambda row: [name for name, _lag in sources.groups(row)], groups),
+        RowField("group", "Group", WordKind.TEXT, lambda row: [one.name for one in sources.groups(row)], groups),
         RowField("lag", "Lag", WordKind.COUNT, lambda row: row.lag_messages, lambda: ["0", "1000", "15k"]),
         RowField("disk", "On disk", WordKind.SIZE, disk, lambda: ["10MiB", "100MiB", "1GiB"]),
         RowField("idle", "Last write", WordKind.TIME, lambda row: row.age_ms, lambda: ["1m", "1h", "1d"]),
@@ -90,7 +90,7 @@ class TopicsView(PageView):
         self.header.add_action(self.new_button)
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
-        self._groups: tuple[ClusterState | None, dict[str, list[tuple[str, float]]]] = (None, {})
+        self._groups: tuple[ClusterState | None, dict[str, list[GroupOnTopic]]] = (None, {})
         sources = TopicColumnSources(
             put_rates=self._put_rates,
             groups=self._groups_of,
@@ -146,6 +146,7 @@ class TopicsView(PageView):
         self._state = state
         self.filter.is_known = state.lists_all
         rows = topic_rows(state, limits=self.context.alerts.lag_limits)
+        self.grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
         self.model.set_rows(rows)
         self.header.set_facts(self._facts(rows, state) if state.lists_all else "")
         self.filter.write_counts()
@@ -276,7 +277,7 @@ class TopicsView(PageView):
         self.filter.apply()
         self.filter.write_counts()
 
-    def _groups_of(self, topic: TopicRow) -> Sequence[tuple[str, float]]:
+    def _groups_of(self, topic: TopicRow) -> Sequence[GroupOnTopic]:
         state = self._state
         if state is None:
             return ()

@@ -72,8 +72,11 @@ def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
     return [(tr(words, count=count_text(count)), state) for count, words, state in counted if count > 0]
 
 
-def foot_words(lists: TransactionLists, filter_key: str, shown: int) -> str:
-    """How many transactions a filter lists, and of how many; empty where unknown."""
+def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: float = -1) -> str:
+    """How many transactions a filter lists, and of how many; empty where unknown.
+
+    ``undecided`` is the live count, which the list follows within a moment; -1: unknown.
+    """
     if lists.read_of(filter_key).is_failed:
         return ""
     if filter_key == PAST:
@@ -82,10 +85,10 @@ def foot_words(lists: TransactionLists, filter_key: str, shown: int) -> str:
         return tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(lists.ended))
     if lists.total < 0:
         return ""
-    words = "{shown} of {count} undecided that match"
-    if not lists.sought:
-        words = "{shown} of {count} undecided, in the order of the half queue"
-    return tr(words, shown=shown, count=count_text(lists.total))
+    if lists.sought:
+        return tr("{shown} of {count} undecided that match", shown=shown, count=count_text(lists.total))
+    count = undecided if undecided >= shown else lists.total
+    return tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(count))
 
 
 class TransactionsView(PageView):
@@ -370,13 +373,15 @@ class TransactionsView(PageView):
 
     def _show_foot(self) -> None:
         lists, current = self.lists, self.filters.current
+        figures = self._figures()
+        undecided = figures.undecided if figures is not None else -1
         is_open, is_past = current == OPEN, current == PAST
         for button in (self.back, self.forward):
             button.setVisible(is_past or (is_open and lists.total > PAGE_ROWS))
         self.back.setEnabled(lists.past.has_newer if is_past else lists.has_earlier)
         self.forward.setEnabled(lists.past.has_older if is_past else lists.has_later)
         self.missing.say(broker_text(lists.past.notice if is_past else lists.missing if is_open else ""))
-        self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows)))
+        self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided))
 
     def _show_empty(self) -> None:
         if self._words or self._only:

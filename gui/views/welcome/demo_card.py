@@ -100,5 +100,5 @@ class DemoCard(Panel):
         if self._demo.is_stopping:
             return tr("Stopping…")
         if self._demo.is_running:
-            return tr("Playing")
+            return tr("Playing") if self._can_play else tr("Waits for the broker")
         return tr("Stop at any time") if self._can_play else tr("Needs a running broker")

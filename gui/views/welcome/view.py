@@ -11,8 +11,11 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from broker_core.worker.questions.lifecycle import Ready
+from broker_core.api import OrbitError, addresses
+from broker_core.worker.questions.administration import CreateTopic
+from broker_core.worker.questions.lifecycle import Done, Ready
 from gui.operations.demo import demo_refusal, play_demo
+from gui.operations.queries import LatestQuery
 from gui.processes.demo import DemoPace
 from gui.theme.fonts import mono_font
 from gui.theme.icons import logo_pixmap
@@ -23,6 +26,7 @@ from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.progress import first_steps
+from gui.views.welcome.samples import QUEUES, TOPIC
 from gui.widgets.basic import IconButton, Line, column, fill, label, row
 from gui.widgets.chip import Dot
 from gui.widgets.containers import ScrolledPart
@@ -41,7 +45,7 @@ ADDRESS_PIXELS = 17
 
 def reach_text(address: str) -> str:
     """Who can reach a listening address, in words."""
-    host = address.rpartition(":")[0].strip("[]")
+    host = addresses.host_of(address)
     try:
         here_only = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -148,6 +152,7 @@ class WelcomeView(PageView):
         theme = context.theme
         self.header.hide()
         self._stage = ""
+        self._topic_query: LatestQuery[Done] = LatestQuery(self)
         self._scroll = ScrolledPart()
         self._logo = label()
         self.headline = label(role="hero")
@@ -167,6 +172,7 @@ class WelcomeView(PageView):
         self._build()
         self.demo_card.play_wanted.connect(self._play)
         self.connect_card.topic_wanted.connect(self._show_topic)
+        self.connect_card.topic_missing.connect(self._create_topic)
         self.theme_changed(theme.tokens)
         on_language(self, self._show_status)
         self._show_steps(context.source.state)
@@ -279,7 +285,8 @@ class WelcomeView(PageView):
         self.address.set_state(
             State.HEALTHY if source.status is SourceStatus.READY else State.CRITICAL if down else State.PENDING
         )
-        self.connect_card.set_address(source.ready.name_server if source.ready else "127.0.0.1:9876")
+        ready = source.ready
+        self.connect_card.set_addresses(*((ready.name_server, ready.grpc) if ready else ("127.0.0.1:9876", "")))
         self.demo_card.set_can_play(not demo_refusal(source))
 
     def _subtitle(self, status: SourceStatus) -> str:
@@ -307,7 +314,23 @@ class WelcomeView(PageView):
         return self._stage if status is SourceStatus.STARTING else source.name
 
     def _show_steps(self, state: ClusterState | None) -> None:
-        self.connect_card.set_steps(first_steps(self.context.source.status, state))
+        source = self.context.source
+        self.connect_card.set_steps(first_steps(source.status, state))
+        # Another broker may be in production: its topics are made on the Topics page, which asks before.
+        runs_broker = source.ready is not None and source.ready.runs_broker
+        may_create = source.status is SourceStatus.READY and runs_broker and not source.read_only
+        self.connect_card.set_topics(None if state is None else state.catalog.topics, may_create=may_create)
+
+    def _create_topic(self) -> None:
+        topic = CreateTopic(TOPIC, QUEUES, QUEUES)
+        self._topic_query.ask(self.context.source.ask(topic), self._topic_created, self._topic_refused)
+
+    def _topic_created(self, _done: Done) -> None:
+        self.context.notify(lambda: tr("Topic {topic} created", topic=TOPIC), state=State.HEALTHY)
+
+    def _topic_refused(self, error: OrbitError) -> None:
+        reason = error_text(error)
+        self.context.notify(lambda: tr("The topic was not created: {reason}", reason=reason), state=State.CRITICAL)
 
     def _play(self, pace: DemoPace) -> None:
         if not demo_refusal(self.context.source):

@@ -114,7 +114,7 @@ def test_a_demo_process_ends_by_signal_and_with_its_parent(end):
                 child.send_signal(signal.SIGTERM)
             else:
                 child.stdin.close()
-            output, _ = await asyncio.wait_for(child.communicate(), 30)
+            output, _ = await asyncio.wait_for(child.communicate(), 60)
             assert child.returncode == 0
             assert b"(done)" in output
             assert not any(peer.members.values())

@@ -7,7 +7,7 @@ import pytest
 from broker_core.client.lite_pull_consumer import LitePullConsumer
 from broker_core.client.offsets import ConsumeFrom
 from broker_core.config import ClientConfig
-from broker_core.errors import UsageError
+from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.remoting_peer import BROKER, Peer, eventually
@@ -87,6 +87,24 @@ def test_without_auto_commit_only_a_commit_stores_offsets():
             assert await member.committed(QUEUES[0]) == 2
             await member.commit({QUEUES[1]: 7})
             assert peer.offsets["CG", "T", 1] == 7
+
+    play(scenario)
+
+
+def test_a_refused_offset_of_one_queue_does_not_hold_back_the_others():
+    async def scenario(peer):
+        for number in range(4):
+            peer.store("T", number % 2, b"%d" % number)
+        async with consumer(peer, {"T": "*"}, auto_commit=False) as member:
+            await poll_all(member, 4)
+            await member.poll(1)
+            remark = "Target offset 2 not in consume queue range [0-1]"
+            peer.script[RequestCode.UPDATE_CONSUMER_OFFSET] = [lambda _, command: command.reply(1, remark)]
+            with pytest.raises(RemoteError, match="Target offset 2"):
+                await member.commit()
+            assert len([number for number in (0, 1) if peer.offsets.get(("CG", "T", number)) == 2]) == 1
+            await member.commit()
+            assert [peer.offsets["CG", "T", number] for number in (0, 1)] == [2, 2]
 
     play(scenario)
 

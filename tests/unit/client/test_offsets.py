@@ -12,7 +12,7 @@ from broker_core.errors import UsageError
 from broker_core.kept_file import KeptFile
 from broker_core.protocol.json_body import MessageQueue
 
-DEADLINE_S = 30
+DEADLINE_S = 90
 QUEUE = MessageQueue("T", "broker-a", 0)
 AS_JAVA_WRITES = b'{"offsetTable":{{"brokerName":"broker-a","queueId":0,"topic":"T"}:7}}'
 

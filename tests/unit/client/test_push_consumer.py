@@ -149,12 +149,15 @@ def test_pauses_after_failures_double_up_to_a_bound():
 
 def test_concurrency_is_bounded():
     async def scenario(peer):
-        running, most = 0, 0
+        running, most, is_full = 0, 0, asyncio.Event()
 
         async def listener(_messages):
             nonlocal running, most
             running += 1
             most = max(most, running)
+            if running == 3:
+                is_full.set()
+            await is_full.wait()
             await asyncio.sleep(0.002)
             running -= 1
 

@@ -141,13 +141,13 @@ def test_the_blocking_producer_runs_the_local_transaction_on_the_calling_thread(
         async with running(tmp_path) as broker:
             broker_box.append(broker)
             ready.set()
-            await asyncio.to_thread(done.wait, 60)
+            await asyncio.to_thread(done.wait, 100)
             await eventually(lambda: bodies(broker) == [b"plain", b"yes"])
 
     server = threading.Thread(target=lambda: asyncio.run(serve()))
     server.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(90)
         threads = []
 
         def execute(message):

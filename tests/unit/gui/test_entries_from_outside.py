@@ -63,36 +63,7 @@ from monitoring.letter_notes import notes_from_json
 from monitoring.payload.content import read_content
 from monitoring.payload.rules import read_rules
 from spark_reports.catalog import Parameter, ParameterKind
-
-DIGITS = "9" * 5_000
-DEEP = 3_000
-NASTY = (
-    DIGITS, f"-{DIGITS}", f"0.{DIGITS}", "1e400", "-1e400", "1E-400", "NaN", "Infinity", "inf", "²", "٣", "1_0", "0x10", "",
-    " ", "\0", "\ud800", "\u202e", "[" * DEEP, "[" * DEEP + "]" * DEEP, '{"a":' * DEEP + "1" + "}" * DEEP, "(" * DEEP,
-    "not " * DEEP + "a = 1", "9999-12-31T23:59:59Z", "10000-01-01", "0001-01-01", "25:61", "2026-02-30", f"-{'9' * 400}d",
-    f"+{'9' * 400}s", f"host:{DIGITS}", f"a > {DIGITS}", f"body.n > {DIGITS}", f"body[{DIGITS}]", f"stored > {DIGITS}",
-    f"queue = {DIGITS}", f"lag>{DIGITS}", f"lag>{DIGITS}k", "body ~ /(((((/", "body ~ /(?i)(?-i)a{99999999999}/",
-    f"{DIGITS} ms", f"x: {'9' * 400}9 ms", f"{DIGITS} KiB", "{n", "${n}", "{0}", "<a>" * DEEP,
-    "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", 'a,b\n"', f"orbit://message/T/{DIGITS}/1", f"orbit://topic/T?queue={DIGITS}",
-    "orbit://[", "\x93" * DEEP,
-)  # fmt: skip
-"""Texts of which the parsers of the standard library raise what they do not promise, or need long."""
-NUMBERS = (
-    "bytes", "created_at", "memory_bytes", "minute", "records", "rules", "seconds", "taken_ms", "version", "weekday", "x", "y",
-)  # fmt: skip
-HEAD = '"report": "r", "state": "complete", "stage": "session", "rows": {"read": 1e400}'
-
-
-def as_json(text: str) -> tuple[str, ...]:
-    """The text, and JSON with it where entries look for numbers, texts and lists."""
-    numbers = ", ".join(f'"{name}": {text}' for name in NUMBERS)
-    return (
-        text,
-        f"[[{text}, {text}]]",
-        f"{{{HEAD}, {numbers}}}",
-        f'{{{HEAD}, "charts": [{{"series": [{{"x": [1], "y": [{text}]}}]}}]}}',
-        f'[{{"group": "g", "topic": "t", "taken_ms": {text}, "offsets": [[{text}, {text}]]}}]',
-    )
+from tests.support.hostile_texts import DEEP, DIGITS, NASTY, as_json
 
 
 @dataclass(frozen=True)
@@ -215,4 +186,4 @@ def test_json_says_why_it_cannot_be_read():
 def test_the_window_reads_json_of_others_by_one_function():
     root = Path(gui.__file__).parent
     readers = [path.relative_to(root).as_posix() for path in root.rglob("*.py") if "json.loads(" in path.read_text("utf-8")]
-    assert readers == ["words/text.py"], "texts of Orbit itself; all else is read by monitoring.outside.read_json"
+    assert readers == ["words/text.py"], "texts of Orbit itself; all else is read by broker_core.outside.read_json"

@@ -10,7 +10,7 @@ from monitoring import alert_posts
 from monitoring.alert_posts import PostOrder, WebhookPoster
 from monitoring.webhook import WebhookResult
 
-DEADLINE_S = 30.0
+DEADLINE_S = 90
 OK = WebhookResult(200, "OK", 1.0)
 BUSY = WebhookResult(503, "Service Unavailable", 1.0)
 GONE = WebhookResult(404, "Not Found", 1.0)

@@ -20,6 +20,7 @@ from monitoring.dead_letters import (
 )
 from monitoring.letter_notes import RESENT, LetterNote
 from monitoring.payload.listed import NO_MASK, nothing_masked
+from monitoring.state import ClusterState
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
 
 PROPERTIES = {"RETRY_TOPIC": "orders", "KEYS": "k", "TAGS": "t", "DELAY": "18", "UNIQ_KEY": "u", "region": "eu"}
@@ -51,6 +52,45 @@ def test_unread_retries_are_the_lag_of_the_group_in_its_retry_topic():
     assert {one.group: one.unread_retries for one in group_figures(changed)} == {"stock-worker": 5, "payment-settle": -1}
     assert group_positions(changed, "stock-worker")["%RETRY%stock-worker", 0] == 835
     assert group_positions(changed, "nobody") == {}
+
+
+def with_topics(state: ClusterState, *names: str, kept: int = 3) -> ClusterState:
+    """The state with further topics, each with messages."""
+    catalog, more = state.catalog, len(names)
+    return replace(
+        state,
+        catalog=replace(catalog, topics=[*catalog.topics, *names], topic_is_system=[*catalog.topic_is_system, *[False] * more]),
+        topic_kept_messages=np.append(state.topic_kept_messages, [kept] * more),
+        topic_last_store_ms=np.append(state.topic_last_store_ms, [TAKEN_MS] * more),
+    )
+
+
+def test_retries_of_popped_messages_are_of_the_group_that_popped_them():
+    state = with_topics(fake_state(), "%RETRY%stock-worker_orders", "%RETRY%payment-settle+orders")
+    figures = {one.group: one for one in group_figures(state)}
+    assert figures.keys() == {"stock-worker", "payment-settle"}
+    assert not figures["stock-worker"].shared
+
+
+def test_a_retry_topic_of_two_groups_is_listed_for_both_and_said_to_be_shared():
+    state = with_topics(fake_state(), "orders_a", "a_orders", "%RETRY%stock-worker_a_orders")
+    catalog = replace(state.catalog, groups=["stock-worker_a", *state.catalog.groups[1:]])
+    catalog = replace(catalog, groups=[*catalog.groups, "stock-worker"])
+    members = np.append(state.group_members, 1)
+    figures = {one.group: one for one in group_figures(replace(state, catalog=catalog, group_members=members))}
+    name = "%RETRY%stock-worker_a_orders"
+    assert figures["stock-worker_a"].shared == ((name, "stock-worker"),)
+    assert figures["stock-worker"].shared == ((name, "stock-worker_a"),)
+
+
+def test_a_retry_topic_of_unknown_groups_is_one_row_with_all_their_names():
+    figures = [one.group for one in group_figures(with_topics(fake_state(), "%RETRY%x_y_z"))]
+    assert sorted(figures) == ["payment-settle", "stock-worker", "x / x_y / x_y_z"]
+
+
+def test_the_origin_of_a_popped_dead_letter_is_the_topic_of_its_pop():
+    popped = replace(DETAIL, topic="%DLQ%g_a", properties={"RETRY_TOPIC": "%RETRY%g_a_t"})
+    assert dead_letter(popped, NO_MASK).origin_topic == "t"
 
 
 def test_nothing_is_unread_in_an_empty_retry_topic():

@@ -2,6 +2,7 @@
 
 import math
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -47,3 +48,18 @@ def test_the_next_cleaning_is_the_next_of_its_hours(hours, hour, at):
 
 def test_no_hour_means_no_cleaning():
     assert next_cleaning("", datetime(2026, 11, 21, tzinfo=UTC)) is None
+
+
+@pytest.mark.parametrize(
+    ("now", "at"),
+    [
+        ("2026-03-28T20:00", "2026-03-29T01:00"),
+        ("2026-10-24T20:00", "2026-10-25T02:00"),
+        ("2026-10-25T03:10", "2026-10-26T02:00"),
+    ],
+)
+def test_the_next_cleaning_around_a_clock_change_is_in_real_time(now, at):
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC).astimezone(ZoneInfo("Europe/Berlin"))
+    found = next_cleaning("03", moment)
+    assert found.hour == 3
+    assert found.astimezone(UTC) == datetime.fromisoformat(at).replace(tzinfo=UTC)

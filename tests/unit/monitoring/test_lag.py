@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from monitoring.lag import Forecast, LagOutlook, forecast
+from tests.support.lag_series import turned_lag
 
 NAN = float("nan")
 T = np.arange(180.0)
@@ -83,3 +84,54 @@ def test_a_forecast_imports_nothing_in_the_midst_of_a_turn_of_the_window():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("stores_every_s", [1, 5])
+@pytest.mark.parametrize("since_turn_s", [15, 30])
+def test_the_sign_is_right_within_15_s_of_a_turn(since_turn_s, stores_every_s):
+    right = wrong = 0
+    for seed in range(200):
+        made = turned_lag(seed, since_turn_s=since_turn_s, stores_every_s=stores_every_s)
+        found = forecast(made.seconds, made.lag).outlook
+        right += found is (LagOutlook.GROWING if made.grows else LagOutlook.DRAINING)
+        wrong += found is (LagOutlook.DRAINING if made.grows else LagOutlook.GROWING)
+    assert right >= 190, f"{right} of 200"
+    assert wrong <= 2, f"{wrong} of 200"
+
+
+def test_the_turn_is_dated():
+    lag = np.concatenate([1_000 + 50 * T[:140], 8_000 - 30 * T[:40]])
+    found = forecast(T, lag)
+    assert found.outlook is LagOutlook.DRAINING
+    assert found.slope == pytest.approx(-30, abs=2)
+    assert found.turned_ms == pytest.approx(40_000, abs=5_000)
+
+
+def test_a_turn_of_a_moment_ago_leaves_the_direction_unknown():
+    lag = np.concatenate([1_000 + 50 * T[:174], 9_700 - 60 * T[:6]])
+    found = forecast(T, lag)
+    assert (found.outlook, found.turned_ms) == (LagOutlook.UNKNOWN, 5_000)
+    assert math.isnan(found.drained_in_ms)
+
+
+def test_a_lag_that_only_grows_faster_has_not_turned():
+    lag = np.concatenate([1_000 + 10 * T[:140], 2_400 + 100 * T[:40]])
+    found = forecast(T, lag)
+    assert found.slope == pytest.approx(100, rel=0.1)
+    assert math.isnan(found.turned_ms)
+
+
+def test_the_teeth_of_stored_offsets_are_no_turns():
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        arrived = np.cumsum(random.poisson(400, 181)) + 50_000
+        consumed = np.cumsum(random.poisson(450, 181))
+        at = np.arange(181)
+        found = forecast(at.astype(float), arrived - consumed[at - at % 5])
+        assert found.outlook is LagOutlook.DRAINING
+        assert math.isnan(found.turned_ms)
+
+
+def test_a_whole_past_is_wanted_of_a_disk():
+    lag = np.concatenate([1_000 + 50 * T[:140], 8_000 - 30 * T[:40]])
+    assert forecast(T, lag, turns=False).slope > 0

@@ -11,9 +11,9 @@ from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
-from monitoring.alert_rules import DEFAULT_RULES, AlertRule
+from monitoring.alert_rules import DEFAULT_RULES, AlertRule, figures_of
 from monitoring.delay import no_delays
-from monitoring.state import MEMBERS_UNREAD
+from monitoring.state import MEMBERS_UNLISTED, MEMBERS_UNREAD
 from monitoring.unjudged_rules import Cause, Lack, UnjudgedWatch
 from tests.support.fake_source import fake_state
 
@@ -178,6 +178,19 @@ def test_consumers_of_groups_that_nobody_was_asked_about_are_not_none():
     members[0] = MEMBERS_UNREAD
     assert cause_of("totals.consumers", state) is None
     assert cause_of("totals.consumers", replace(state, group_members=members)) is Cause.UNREAD
+
+
+def test_nobody_consumes_is_not_judged_of_a_group_that_may_be_behind_a_proxy():
+    state = outside()
+    members = state.group_members.copy()
+    members[:] = MEMBERS_UNLISTED
+    group = next(name for name, lag in zip(state.catalog.groups, state.group_lag_messages, strict=True) if lag > 0)
+    hidden = replace(state, group_members=members)
+    assert cause_of(f"group:{group}.unattended_messages", hidden) is Cause.UNLISTED
+    assert cause_of("totals.consumers", hidden) is Cause.UNLISTED
+    assert np.isnan(figures_of(hidden, "group", "unattended_messages")[state.catalog.groups.index(group)])
+    offline = replace(state, group_members=np.full_like(members, -1))
+    assert figures_of(offline, "group", "unattended_messages")[state.catalog.groups.index(group)] > 0
 
 
 def test_levels_that_no_broker_told_are_not_without_messages():

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.native import reserved
 from broker_core.native.blocks import SMALLEST_BYTES, SMALLEST_UNITS, Blocks, level_of
 from broker_core.native.reserved import Reserved
+from broker_core.platform import memory
 
 
 @pytest.mark.parametrize(("units", "level"), [(0, 0), (1, 0), (64, 0), (65, 1), (128, 1), (129, 2), (2048, 5), (2049, 6)])
@@ -80,7 +80,7 @@ def test_memory_is_asked_for_once_and_its_lack_is_told(monkeypatch):
     found = Reserved(1 << 30, 1 << 30)
     found.use(1)
     found.view[0] = 7
-    monkeypatch.setattr(reserved, "_protect", lambda *_: -1)
+    monkeypatch.setattr(memory, "give_use", lambda *_: False)
     found.use(4096)
     with pytest.raises(MemoryError, match="the system gives"):
         found.use(1 << 24)

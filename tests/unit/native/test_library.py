@@ -56,6 +56,7 @@ def test_what_is_not_to_be_trusted_is_not_used(made, damage, monkeypatch):
 
 
 @pytest.mark.timeout(400)  # a build takes 10 s of a processor
+@pytest.mark.slow
 def test_two_builds_are_the_same_bytes(made, tmp_path):
     again = tmp_path / "again"
     environment = {**os.environ, "PYTHONHASHSEED": "7"}

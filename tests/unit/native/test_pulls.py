@@ -78,12 +78,26 @@ def test_answers_hold_the_messages_of_their_pulls(world, kind, codes):
 @both
 def test_numbers_are_read_and_written_with_any_digits(world, kind):
     see_everything(world)
-    world.add_lane(kind, 0, 1)
-    for offset in range(world.rows.table[world.queues[0] + q.MAX_OFFSET]):
-        assert world.receive(pull_frame(kind, fields_of(0, offset, 10**17 + offset, 1), (1 << 31) - 1 - offset)) == p.ALL
+    lane = world.add_lane(kind, 0, 1)
+    end = world.rows.table[world.queues[0] + q.MAX_OFFSET]
+    for offset in range(end):
+        assert world.receive(pull_frame(kind, fields_of(0, offset, end - offset, 1), (1 << 31) - 1 - offset)) == p.ALL
+        assert world.table.lanes.lanes[lane + p.P_COMMITTED] == end - offset
         answer = decode_frame(world.answers(), 0, len(world.answers()) - 4)
         assert answer.ext_fields["nextBeginOffset"] == str(offset + 1)
         assert answer.opaque == (1 << 31) - 1 - offset
+
+
+@both
+def test_an_offset_behind_the_end_of_its_queue_is_left_to_python(world, kind):
+    see_everything(world)
+    lane = world.add_lane(kind, 0, 8)
+    end = world.rows.table[world.queues[0] + q.MAX_OFFSET]
+    frames = [pull_frame(kind, fields_of(0, 2, commit, 8), 1) for commit in (7, end, end + 1)]
+    assert world.receive(b"".join(frames)) == p.NOT_PLAIN
+    assert world.state[k.AT] == len(frames[0] + frames[1])
+    assert world.table.lanes.lanes[lane + p.P_COMMITTED] == end
+    assert world.receive(pull_frame(kind, fields_of(0, 2, 10**18 - 1, 8), 1)) == p.NOT_PLAIN
 
 
 def one_pull(world: World, offset: int = 0, count: int = 8) -> int:
@@ -226,7 +240,8 @@ def some_read(randomness: random.Random, end: int) -> bytes:
         is_far = randomness.random() < 0.1
         offset = randomness.randrange(10 ** randomness.randrange(1, 18)) if is_far else randomness.randrange(end + 3)
         count = randomness.choice((8, 32)) if randomness.random() < 0.9 else 33
-        fields = fields_of(randomness.randrange(3), offset, randomness.randrange(10**9), count)
+        commit = randomness.randrange(10**9) if is_far else randomness.randrange(end + 3)
+        fields = fields_of(randomness.randrange(3), offset, commit, count)
         if randomness.random() < 0.05:
             fields["queueOffset"] = randomness.choice(("", "x", "-1", "9" * 19, "007"))
         if randomness.random() < 0.05:

@@ -1,7 +1,8 @@
 """Days without messages, hours that a range does not reach, and what retention will hold; without Spark."""
 
 import math
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -69,3 +70,67 @@ def test_growth_says_what_retention_will_hold():
 
 def test_a_clock_that_was_wrong_once_does_not_fill_a_century():
     assert len(days_of(result_of((0, 0, 1), (40_000, 0, 1)))) == 2
+
+
+# ---- clock changes: a message a minute -----------------------------------------------------------------------------------
+
+
+def steady(zone, begin, hours):
+    """The report on one message a minute of so many real hours from an instant on."""
+    made: dict[tuple[str, int, int], int] = {}
+    for minute in range(round(hours * 60)):
+        local = (begin + timedelta(minutes=minute)).astimezone(ZoneInfo(zone))
+        key = local.date().isoformat(), local.weekday(), local.hour
+        made[key] = made.get(key, 0) + 1
+    rows = [
+        {"day": day, "weekday": weekday, "hour": hour, "messages": count, "store_bytes": count}
+        for (day, weekday, hour), count in made.items()
+    ]
+    totals = {"skipped_reason": [None], "messages": [round(hours * 60)], "first_time": [None], "last_time": [None]}
+    accounting = pa.table(totals).append_column("skipped_store", pa.nulls(1, pa.string()))
+    tables = {ACCOUNTING: accounting, "hours": pa.Table.from_pylist(rows, SCHEMA)}
+    return calendar.result(QueryResults(tables, ReportParameters(values={"zone": zone, "retention-hours": 72})))
+
+
+def cells(result):
+    return {
+        (row.name, hour): y
+        for row in result.charts[0].series
+        for hour, y in zip(row.x, row.y, strict=True)
+        if not math.isnan(y)
+    }
+
+
+@pytest.mark.parametrize(
+    ("zone", "begin", "hours", "change"),
+    [
+        ("Europe/Berlin", datetime(2026, 10, 24, 22, tzinfo=UTC), 28, "2026-10-25 02:00 lasts 120 minutes"),
+        ("Europe/Berlin", datetime(2026, 3, 28, 23, tzinfo=UTC), 28, "2026-03-29 02:00 does not exist"),
+        ("America/New_York", datetime(2026, 11, 1, 4, tzinfo=UTC), 26, "2026-11-01 01:00 lasts 120 minutes"),
+        ("America/New_York", datetime(2026, 3, 8, 5, tzinfo=UTC), 26, "2026-03-08 02:00 does not exist"),
+        ("Australia/Lord_Howe", datetime(2026, 4, 4, 13, tzinfo=UTC), 24.5, "2026-04-05 01:00 lasts 90 minutes"),
+        ("Australia/Lord_Howe", datetime(2026, 10, 3, 13, 30, tzinfo=UTC), 23.5, "2026-10-04 02:00 lasts 30 minutes"),
+    ],
+)
+def test_a_clock_change_makes_no_busy_and_no_silent_hour(zone, begin, hours, change):
+    result = steady(zone, begin, hours)
+    assert f"The clock changes: the hour {change} in {zone}." in result.notes
+    assert result.findings[1].startswith("The quietest hour"), "no hour is silent"
+    assert set(cells(result).values()) == {60.0}
+    grid = next(one for one in result.tables if one.name == "by_weekday_hour").data.to_pylist()
+    days = next(one for one in result.tables if one.name == "by_day").data.to_pylist()
+    assert sum(row["messages"] for row in grid) == sum(row["messages"] for row in days) == hours * 60
+
+
+def test_an_hour_that_comes_twice_is_not_the_busiest_and_one_that_is_twice_as_busy_is():
+    begin = datetime(2026, 10, 24, 22, tzinfo=UTC)
+    busiest = steady("Europe/Berlin", begin, 28).findings[0]
+    assert "from 02:00 to 03:00" not in busiest
+    assert "60 of 1,680" in busiest
+
+
+def test_a_zone_without_changes_counts_as_before():
+    result = steady("Asia/Shanghai", datetime(2026, 10, 24, 16, tzinfo=UTC), 30)
+    assert not [note for note in result.notes if "clock" in note]
+    assert len(cells(result)) == 30
+    assert set(cells(result).values()) == {60.0}

@@ -34,6 +34,10 @@ from spark_reports.reports.wording import duration_text, number, part, say
             say("{n} from {host} is the slowest: 99 % took at most {time}.", n=number(1, "message"), host="a", time="3 ms"),
             "来自 a 的 1 条消息最慢：99 % 不超过 3 毫秒。",
         ),
+        (
+            "1 message is in retry topic %RETRY%g_a_t, which fits several pairs of group and topic: g+a_t, g_a+t.",
+            "1 条消息位于重试主题 %RETRY%g_a_t，其名称对应多个消费组与主题组合：g+a_t, g_a+t。",
+        ),
         ("2 messages from a are the slowest: 99 % took at most 3 ms.", "来自 a 的 2 条消息最慢：99 % 不超过 3 毫秒。"),
         (
             "First: delivered again, attempt 2, in %RETRY%a. Last: dead letter after 3 attempts, in %DLQ%a.",

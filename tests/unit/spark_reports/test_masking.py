@@ -53,6 +53,11 @@ def test_a_row_is_of_the_topic_it_came_from_and_without_one_of_any(mask):
     assert shown(rules, {"cause": ["five5"]}, topics=("orders",))["cause"] == [f"five{MASK}"]
 
 
+def test_a_row_of_several_possible_topics_is_masked_by_the_rules_of_all(mask):
+    rules = mask(("orders", DIGITS), ("bills", MaskRules((), ("[a-z]+",))))
+    assert shown(rules, {"topic": ["a_t / t"], "tag": ["one1"]})["tag"] == [f"{MASK}{MASK}"]
+
+
 def test_keys_are_masked_one_by_one_and_together(mask):
     rules = mask(("*", MaskRules((), (r"^id\d$", "b c"))))
     assert shown(rules, {"topic": ["orders"], "keys": ["id1 a b c"]})["keys"] == [f"{MASK} a {MASK}"]

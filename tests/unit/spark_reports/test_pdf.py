@@ -14,7 +14,7 @@ def program(path, text):
 
 def test_no_browser_is_said_before_any_work(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(pdf, "_APPLICATIONS", ())
+    monkeypatch.setattr(pdf, "BROWSERS", ())
     with pytest.raises(UsageError, match="--also pdf"):
         pdf.find_browser()
     program(tmp_path / "chromium", "exit 0")

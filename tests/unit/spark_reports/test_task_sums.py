@@ -51,7 +51,7 @@ def one_by_one(roots, keys, selection, **plan):
     for row in rows:
         if not row["skipped_reason"]:
             row["minute"] = row["store_time"].replace(second=0, microsecond=0)
-            row["host"] = row["born_host"].rpartition(":")[0]
+            row["host"] = row["born_host"].rpartition(":")[0].strip("[]")
             groups[tuple(row[key] for key in keys)].append(row)
     whole = {}
     for key, of_key in groups.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import socket
@@ -14,10 +15,16 @@ import trustme
 
 from broker_core.cluster.access import access_of_line
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig
+from broker_core.errors import CodecError, NetworkError
 from broker_core.native import library
 from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.grpc.framing import GrpcStatus, trailers
+from broker_core.protocol.http2.frames import ErrorCode, Flag, FrameType, frame, goaway, reset, settings_frame
+from broker_core.protocol.http2.header_blocks import RESPONSE
+from broker_core.tools import doctor as doctor_module
 from broker_core.tools.commands import doctor as doctor_command
-from broker_core.tools.doctor import ANSWER, BROKERS, CREDENTIALS, NAME, PORT, PROXY, TLS, TUNNEL, VERSION, Doctor
+from broker_core.tools.doctor import ANSWER, BROKERS, CREDENTIALS, GRPC, NAME, PORT, PROXY, TLS, TUNNEL, VERSION, Doctor
+from broker_core.transport.grpc_probe import probe_grpc
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.embedded import started
 from tests.support.machine_code import library as machine_code
@@ -53,18 +60,27 @@ async def plain(folder):
         yield broker
 
 
-async def examined(name_servers, **parts):
-    """Hops that were tried, in order."""
+@pytest.fixture(autouse=True)
+def no_usual_port(monkeypatch):
+    """The usual gRPC port is closed, whatever runs on this machine."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(doctor_module, "GRPC_PORT", taken.getsockname()[1])
+        yield
+
+
+async def examined(name_servers, *, grpc=None, **parts):
+    """Hops that were tried, in order; that of the gRPC port only where its address is given, empty for the usual one."""
     told = []
     access = access_of_line(json.dumps({"nameServers": name_servers, **parts}).encode())
-    doctor = Doctor(access, told.append, limits=PATIENT)
+    doctor = Doctor(access, told.append, grpc=grpc or "", limits=PATIENT)
     await doctor.run()
     begun, ended = [hop for hop in told if not hop.is_tried], [hop for hop in told if hop.is_tried]
     assert [(hop.name, hop.address) for hop in begun] == [(hop.name, hop.address) for hop in ended]
     assert doctor.faults == sum(bool(hop.fault) for hop in ended)
     assert all(hop.advice for hop in ended if hop.fault)
     assert "hidden-secret" not in repr(told)
-    return ended
+    return ended if grpc is not None else [hop for hop in ended if hop.name != GRPC]
 
 
 def names(hops):
@@ -233,3 +249,118 @@ def test_without_a_cluster_it_says_whether_there_is_machine_code(capsys, monkeyp
 
 def _brokers(address):
     return json.dumps({"brokerAddrTable": {"broker-a": {"brokerName": "broker-a", "brokerAddrs": {"0": address}}}}).encode()
+
+
+# ---- the gRPC port -------------------------------------------------------------------------------------------------------
+
+
+def test_the_grpc_port_is_tried_in_plain_text_and_tls(tmp_path, monkeypatch):
+    async def scenario():
+        async with plain(tmp_path) as broker:
+            given = (await examined(broker.name_server_address, grpc=broker.grpc_address))[-1]
+            assert (given.name, given.address, given.fault) == (GRPC, broker.grpc_address, "")
+            assert given.note == "serves plain text and TLS"
+            assert given.took_ms >= 0
+            monkeypatch.setattr(doctor_module, "GRPC_PORT", broker.grpc.server.port)
+            usual = (await examined(broker.name_server_address, grpc=""))[-1]
+            assert (usual.address, usual.note) == (broker.grpc_address, "serves plain text and TLS")
+
+    asyncio.run(scenario())
+
+
+def test_a_grpc_port_of_accounts_and_tls_is_told_from_none(tmp_path):
+    async def scenario():
+        async with secured(tmp_path) as broker:
+            tls = {"tls": True, "authority": str(tmp_path / "authority.pem")}
+            hop = (await examined(broker.name_server_address, **KEYS, **tls, grpc=broker.grpc_address))[-1]
+            assert (hop.note, hop.fault) == ("serves TLS", "")
+
+    asyncio.run(scenario())
+
+
+def test_a_usual_grpc_port_that_does_not_answer_is_no_fault(tmp_path):
+    async def scenario():
+        async with plain(tmp_path) as broker:
+            hop = (await examined(broker.name_server_address, grpc=""))[-1]
+            assert (hop.name, hop.fault) == (GRPC, "")
+            assert hop.note == "nothing for SDKs of RocketMQ 5 answers here; state the address of a proxy by --grpc"
+
+    asyncio.run(scenario())
+
+
+def test_a_given_address_without_grpc_is_a_fault(tmp_path):
+    async def scenario():
+        async with plain(tmp_path) as broker:
+            remoting = (await examined(broker.name_server_address, grpc=broker.broker_address))[-1]
+            assert remoting.fault
+            assert "8081 is usual" in remoting.advice
+            with socket.socket() as taken:
+                taken.bind(("127.0.0.1", 0))
+                closed = f"127.0.0.1:{taken.getsockname()[1]}"
+                nobody = (await examined(broker.name_server_address, grpc=closed))[-1]
+            assert nobody.fault.startswith(f"cannot connect to {closed}")
+
+    asyncio.run(scenario())
+
+
+@asynccontextmanager
+async def answering(*parts):
+    """A port that answers a connection with the same bytes and ends it."""
+    served = asyncio.Event()
+
+    async def serve(reader, writer):
+        await reader.read(65_536)
+        writer.write(b"".join(parts))
+        writer.write_eof()
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        writer.transport.abort()
+        served.set()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    host, port = server.sockets[0].getsockname()
+    try:
+        yield f"{host}:{port}"
+        await served.wait()
+    finally:
+        server.close()
+
+
+SETTINGS = settings_frame({})
+ENDS = Flag.END_HEADERS | Flag.END_STREAM
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "speaks no HTTP/2"),
+        ([SETTINGS, goaway(0, ErrorCode.PROTOCOL_ERROR, "no")], "serves no gRPC"),
+        ([SETTINGS, reset(1, ErrorCode.CANCEL)], "resets the call"),
+        ([SETTINGS, frame(FrameType.HEADERS, ENDS, 1, b"\x8d")], "serves HTTP/2 and no gRPC (status 404)"),
+        ([SETTINGS, frame(FrameType.HEADERS, ENDS, 1, b"\xff\xff\xff\xff\xff\xff")], "cannot be read"),
+        ([SETTINGS], "ended the connection without an answer"),
+        ([b""], "ended the connection without an answer"),
+        ([SETTINGS, *[frame(FrameType.DATA, 0, 3, bytes(16_000))] * 5], "speaks no HTTP/2"),
+    ],
+)
+def test_what_is_no_grpc_says_what_it_is(parts, words):
+    async def scenario():
+        async with answering(*parts) as address:
+            with pytest.raises((NetworkError, CodecError), match=re.escape(words)):
+                await probe_grpc(address, encrypted=False, limits=PATIENT)
+
+    asyncio.run(scenario())
+
+
+def test_another_service_of_grpc_is_told_by_its_status():
+    end = RESPONSE + trailers(GrpcStatus.UNIMPLEMENTED, "unknown service")
+
+    async def scenario():
+        padded = bytes([3, 0, 0, 0, 0, 5]) + end + bytes(3)
+        flags = ENDS | Flag.PADDED | Flag.PRIORITY
+        for answer in (frame(FrameType.HEADERS, ENDS, 1, end), frame(FrameType.HEADERS, flags, 1, padded)):
+            async with answering(SETTINGS, answer) as address:
+                found = await probe_grpc(address, encrypted=False, limits=PATIENT)
+                assert (found.status, found.text, found.serves_rocketmq) == (12, "unknown service", False)
+
+    asyncio.run(scenario())

@@ -110,7 +110,7 @@ def test_requests_of_a_peer_that_does_not_read_are_served_no_faster_than_it_read
             assert slow._transport.get_write_buffer_size() <= 2 * MIB
             total = 0
             while total < 2000 * answer_bytes:
-                total += len(await asyncio.wait_for(loop.sock_recv(raw, 1 << 20), 30))
+                total += len(await asyncio.wait_for(loop.sock_recv(raw, 1 << 20), 60))
             await eventually(lambda: len(served) == 2020)
             raw.close()
             other.close()

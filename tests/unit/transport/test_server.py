@@ -11,6 +11,8 @@ from broker_core.transport.client import connect
 from broker_core.transport.server import RemotingServer
 from tests.support.remoting_peer import eventually
 
+IDLE_MS = 600
+
 
 def echo(_connection, command):
     return command.reply(body=command.body)
@@ -60,7 +62,7 @@ def test_connections_beyond_the_limit_are_refused(caplog):
         first = await connect(server.address)
         await first.request(RemotingCommand(1))
         second = await connect(server.address)
-        await asyncio.wait_for(second.wait_closed(), 10)
+        await asyncio.wait_for(second.wait_closed(), 60)
         assert server.refused_connections == 1
         assert (await first.request(RemotingCommand(1, body=b"x"))).body == b"x"
         first.close()
@@ -76,13 +78,18 @@ def test_connections_beyond_the_limit_are_refused(caplog):
 
 def test_a_silent_connection_is_closed_and_a_busy_one_kept():
     async def run():
-        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=600))
+        server = RemotingServer("127.0.0.1", 0, echo, limits=RemotingLimits(idle_ms=IDLE_MS))
         await server.start()
         silent, busy = await connect(server.address), await connect(server.address)
-        while not silent.is_closed:
-            await busy.request(RemotingCommand(1))
-            await asyncio.sleep(0.01)
-        assert not busy.is_closed
+        asked_s = asyncio.get_running_loop().time()
+        with contextlib.suppress(NetworkError):
+            while not silent.is_closed:
+                await busy.request(RemotingCommand(1))
+                asked_s = asyncio.get_running_loop().time()
+                await asyncio.sleep(0.01)
+        await eventually(lambda: silent.is_closed)
+        # Where the machine stopped this process for as long, both were silent.
+        assert not busy.is_closed or asyncio.get_running_loop().time() - asked_s >= IDLE_MS / 1_000
         busy.close()
         await server.stop()
 
@@ -139,7 +146,7 @@ def test_stop_ends_connections_even_of_a_peer_that_does_not_read():
         await eventually(lambda: server.connections)
         (connection,) = server.connections
         connection.send(RemotingCommand(0, body=bytes(15 * 1024 * 1024), flag=1))
-        await asyncio.wait_for(server.stop(), 10)
+        await asyncio.wait_for(server.stop(), 60)
         assert connection.is_closed
         assert not server.connections
         writer.transport.abort()

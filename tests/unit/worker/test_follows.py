@@ -159,7 +159,7 @@ def test_the_end_of_a_follow_answers_the_open_question(engine: Engine):
         asked = asyncio.ensure_future(answer_by(follows, ContinueFollow(started.follow_id)))
         await asyncio.sleep(0)
         assert await answer_by(follows, EndFollow(started.follow_id)) == Done()
-        answer = await asyncio.wait_for(asked, 30)
+        answer = await asyncio.wait_for(asked, 60)
         follows.close()
         return answer
 

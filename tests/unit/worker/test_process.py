@@ -11,8 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from broker_core.api import CodecError, ForeignStoreError, PortInUseError, RemoteError, StoreLockedError, UsageError
-from broker_core.worker.questions.administration import CreateTopic, ListMembers, Members
+from broker_core.api import (
+    CodecError,
+    ForeignStoreError,
+    PortInUseError,
+    RemoteError,
+    RequestCode,
+    StoreLockedError,
+    UsageError,
+    read_topic_settings,
+)
+from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, CreateTopic, ListMembers, Members
 from broker_core.worker.questions.figures import Catalog, Occurred, Snapshot
 from broker_core.worker.questions.lifecycle import Done, Hello, Ready, Shutdown
 from broker_core.worker.questions.stored_messages import (
@@ -68,7 +77,10 @@ def test_it_says_hello_then_ready_then_what_there_is(tmp_path: Path):
 def test_messages_sent_from_the_console_are_listed_read_and_counted(tmp_path: Path):
     with WorkerDriver(tmp_path / "store") as worker:
         worker.wait_ready()
-        assert worker.ask(CreateTopic("orders", 1, 1)) == Done()
+        assert worker.ask(CreateTopic("orders", 1, 1, message_type="NORMAL")) == Done()
+        settings = worker.ask(AskBroker(RequestCode.GET_TOPIC_CONFIG, {"topic": "orders"}))
+        assert isinstance(settings, BrokerAnswer)
+        assert read_topic_settings(settings.body).attributes == {"message.type": "NORMAL"}
         receipts = [send(worker, f"body {n}".encode(), TAGS="new", KEYS=f"k{n}") for n in range(70)]
         page = worker.ask(BrowseQueue("orders", 0, 0, 1_000))
         assert isinstance(page, MessagePage)

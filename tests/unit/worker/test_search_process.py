@@ -10,6 +10,8 @@ import psutil
 import pytest
 
 from broker_core.errors import FilterError, WorkerLostError
+from broker_core.platform import machine
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.tools.search.plan import Plan
 from broker_core.tools.search.queues import QueueSpan
 from broker_core.worker import searches as searches_module
@@ -118,7 +120,8 @@ def spoken(tmp_path):
 
 def order(root, text: str = 'body contains "7"') -> SearchOrder:
     plan = Plan(("all",), 5, (1, 2), (QueueSpan("orders", 0, 0, 5),), ((0, 100),))
-    return SearchOrder(root, text, 1, None, plan, body_starts=True)
+    known = KnownNames(frozenset({"g", "g_a"}), frozenset({"t"}))
+    return SearchOrder(root, text, 1, None, plan, True, known)
 
 
 def test_an_order_survives_the_pipe(tmp_path):
@@ -142,7 +145,7 @@ def test_what_cannot_be_searched_is_told(spoken, engine: Engine):
 
 def test_a_turn_is_answered_with_hits(spoken, engine: Engine, monkeypatch):
     nicer = []
-    monkeypatch.setattr(os, "nice", nicer.append)
+    monkeypatch.setattr(machine, "lower_priority", nicer.append)
     place = engine.put("orders", 0, b"7")
     plan = Plan(("one",), 1, (place,))
     asked = SearchOrder(engine.store.config.root, 'body contains "7"', 1, None, plan, body_starts=True)

@@ -130,7 +130,7 @@ def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> Pop
         raise CodecError(f"a checkpoint has 1 to {MESSAGES_MAX} messages, this one says {str(differences)[:100]}")
     try:
         offsets = tuple(key.start_offset + int(difference) for difference in differences)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CodecError(f"the offsets of a checkpoint are no numbers: {str(differences)[:100]}") from error
     checkpoint = PopCheckpoint(key, _number(value, "it"), offsets, revive_queue, log_offset=log_offset)
     checkpoint.acked = _number(value, "bm") & _ALL_BITS & (1 << len(offsets)) - 1
@@ -166,7 +166,7 @@ def decode_ack(body: bytes, *, batch: bool) -> AckRecord:
         raise CodecError("an ack names no offset")
     try:
         return AckRecord(_key(value), tuple(int(offset) for offset in offsets))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise CodecError(f"the offsets of an ack are no numbers: {str(offsets)[:100]}") from error
 
 

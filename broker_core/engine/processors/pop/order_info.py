@@ -177,6 +177,10 @@ class OrderInfo:
         for queue in [queue for queue in self._records if (queue.topic, queue.group) not in keep]:
             self.drop(queue)
 
+    def records(self) -> list[tuple[QueueOf, OrderRecord]]:
+        """The records of all queues, of this moment."""
+        return list(self._records.items())
+
     def pairs(self) -> set[tuple[str, str]]:
         """``(topic, group)`` of all records."""
         return {(queue.topic, queue.group) for queue in self._records}

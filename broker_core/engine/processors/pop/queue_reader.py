@@ -20,8 +20,6 @@ from broker_core.protocol.message.popped import POP_HANDLE
 from broker_core.protocol.message.receipt_handle import FLAG_NORMAL, ORDER_REVIVE_QUEUE, ReceiptHandle, flag_of
 from broker_core.protocol.message.record import decode_record, encode_record, read_head
 
-FIRST_POP_TIME = "1ST_POP_TIME"
-
 SCANS_MAX = 16
 """Reads of one queue by one pop whose filter accepts nothing; each reads 800 messages or more."""
 
@@ -215,7 +213,7 @@ def _with_handle(record: Buffer, topic: str, handle: ReceiptHandle) -> bytes | N
     """A retried message under its original topic, with the handle that names where it is stored; None without room."""
     message = decode_record(record)
     own = replace(handle, offset=message.queue_offset)
-    encoded = props.encode_fitting({FIRST_POP_TIME: str(handle.pop_time_ms), **message.properties, POP_HANDLE: str(own)})
+    encoded = props.encode_fitting({props.FIRST_POP_TIME: str(handle.pop_time_ms), **message.properties, POP_HANDLE: str(own)})
     if encoded is None:
         return None
     again = MessageToStore(

@@ -12,7 +12,6 @@ import logging
 
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.outstanding import Outstanding
-from broker_core.engine.processors.pop.queue_reader import FIRST_POP_TIME
 from broker_core.engine.processors.retried_copies import put_counted, put_dead_letter, retried_copy
 from broker_core.engine.store.paths import is_topic_name
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
@@ -25,6 +24,7 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
+from broker_core.protocol.retry_names import topic_popped_by
 
 logger = logging.getLogger(__name__)
 
@@ -125,16 +125,16 @@ class Reviver:
         self._state.topics.ensure(topic, queues=1)
         if self._state.offsets.get(key.group, topic, 0) < 0:
             self._state.offsets.commit(key.group, topic, 0, 0)
-        encoded = props.encode_fitting({FIRST_POP_TIME: str(key.pop_time_ms)} | message.properties)
+        encoded = props.encode_fitting({props.FIRST_POP_TIME: str(key.pop_time_ms)} | message.properties)
         if encoded is None:
             encoded = message.properties_bytes
         return put_counted(self._state, retried_copy(message, topic, 0, encoded, self._state.store_host))
 
     def _put_dead(self, key: CheckpointKey, message: StoredMessage) -> PutResult:
         origin = {
-            props.RETRY_TOPIC: _original_topic(key.group, key.topic),
+            props.RETRY_TOPIC: topic_popped_by(key.group, key.topic) or key.topic,
             props.ORIGIN_MESSAGE_ID: offset_message_id(message.store_host, message.physical_offset),
-            FIRST_POP_TIME: str(key.pop_time_ms),
+            props.FIRST_POP_TIME: str(key.pop_time_ms),
         }
         return put_dead_letter(self._state, message, key.group, origin | message.properties, self._state.store_host)
 
@@ -143,8 +143,3 @@ class Reviver:
             return topic
         flag = FLAG_RETRY_V2 if self._state.config.pop_retry_topic_v2 else FLAG_RETRY_V1
         return pop_retry_topic(group, topic, flag=flag)
-
-
-def _original_topic(group: str, topic: str) -> str:
-    """The topic that a message was sent to, from the topic that holds it."""
-    return topic[len(RETRY_PREFIX) + len(group) + 1 :] if topic.startswith(RETRY_PREFIX) else topic

@@ -14,9 +14,7 @@ a week).
 
 from __future__ import annotations
 
-import errno
 import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +45,7 @@ from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.record_heads import Bools, Int64s
+from broker_core.platform import files, holes
 from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
 
 logger = logging.getLogger(__name__)
@@ -143,14 +142,11 @@ def _slot_runs(path: Path) -> Iterator[npt.NDArray[np.void]]:
     with path.open("rb", buffering=0) as file:
         position = 0
         while position < WHEEL_BYTES:
-            try:
-                position = os.lseek(file.fileno(), position, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # only holes follow
-                    return
-                raise
+            position = holes.next_data(file.fileno(), position, WHEEL_BYTES)
+            if position == WHEEL_BYTES:
+                return
             position -= position % SLOT.size
-            data = os.pread(file.fileno(), _READ_BYTES, position)
+            data = files.read_at(file.fileno(), _READ_BYTES, position)
             yield np.frombuffer(data, SLOT_TYPE, len(data) // SLOT.size)
             position += len(data)
 

@@ -35,8 +35,6 @@ ARRIVAL_WAIT_MS = 5
 WAIT_MAX_MS = 60_000
 """Longest sleep, after which the clock is read again: it may have been set forward."""
 FAULT_WAIT_MS = 1_000
-FIRST_CLIENTS_SECONDS = 0.2
-"""How long the opening of a store without timers waits, because its imports would hold up the first requests by 40 ms."""
 STOP_SLOT_SECONDS = 2
 """How long a stop delivers the current slot: RocketMQ, which may open the store next, has no progress within a slot."""
 CLEAN_EVERY = 30
@@ -126,8 +124,6 @@ class TimerService:
             logger.warning("timers that are due are delivered after the next start: %s", error)
 
     async def _run(self, log_end: int, precisions: Mapping[str, Any]) -> None:
-        if not self._store.max_offset(WHEEL_TIMER_TOPIC, 0):
-            await asyncio.sleep(FIRST_CLIENTS_SECONDS)
         opening = asyncio.ensure_future(asyncio.to_thread(self._open, log_end, precisions))
         try:
             # Shielded: a cancelled start must not leave a store half open.

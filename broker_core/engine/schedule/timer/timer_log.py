@@ -26,6 +26,7 @@ from broker_core.engine.schedule.timer.layout import (
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.paths import offset_files, offset_name
 from broker_core.errors import CorruptStoreError
+from broker_core.platform import replacing
 
 _BLOCK_UNITS = 128
 _BLOCK_BYTES = _BLOCK_UNITS * UNIT.size
@@ -213,12 +214,14 @@ class TimerLog:
         return self.end
 
     def remove_before(self, position: int) -> int:
-        """Delete files that end before a position, never the one written last; returns how many."""
+        """Delete files that end before a position, never the one written last; returns how many.
+
+        A file that the system does not delete while it is in use stays until a later call.
+        """
         removed = 0
         for path, base in offset_files(self._directory):
-            if base + self.file_bytes > min(position, self.written):
+            if base + self.file_bytes > min(position, self.written) or not replacing.remove(path):
                 break
-            path.unlink()
             removed += 1
             self.start = base + self.file_bytes
         if removed:

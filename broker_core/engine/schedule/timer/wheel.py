@@ -15,6 +15,7 @@ import numpy as np
 from broker_core.engine.schedule.timer.layout import NO_POSITION, SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.record_heads import Bools, Int64s
+from broker_core.platform import replacing
 
 PAGE_BYTES = 4096
 _BLOCK_SLOTS = 1_024
@@ -169,7 +170,7 @@ class TimerWheel:
         new = self._path.with_name(f"{self._path.name}.new")
         new.unlink(missing_ok=True)
         self._write(new, pages)
-        new.replace(self._path)
+        replacing.replace(new, self._path)
         self._disk.sync_directory(self._path.parent)
 
     def _write(self, path: Path, pages: DirtyPages) -> None:

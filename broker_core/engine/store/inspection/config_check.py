@@ -14,6 +14,7 @@ from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import CodecError
 from broker_core.kept_file import EMPTY, read_content
+from broker_core.outside import whole_of
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
 Configs = dict[str, dict[str, Any]]
@@ -84,19 +85,26 @@ def check_checkpoint(root: Path, last_store_ms: int, *, is_crashed: bool) -> Ite
             )
 
 
-def check_offsets(configs: Configs, readers: QueueReaders) -> Iterator[StoreFinding]:
-    """Check stored offsets against the queues; offsets of missing queues belong to deleted topics."""
+def check_offsets(
+    configs: Configs, readers: QueueReaders, notes: list[StoreFinding], *, is_crashed: bool
+) -> Iterator[StoreFinding]:
+    """Check stored offsets against the queues; offsets of missing queues belong to deleted topics.
+
+    RocketMQ stores any offset that a consumer commits, and 4.x keeps those of a deleted topic. One that its queue does not have
+    is therefore added to ``notes``. The progress of a delay level is the broker's own; only a crash leaves it beyond its queue.
+    """
     for name in ("consumerOffset.json", "lmqConsumerOffset.json"):
         for key, offsets in _table(configs, name).items():
             topic, is_pair, _group = key.partition("@")
             if not is_pair:
                 yield StoreFinding(f"config/{name}", 0, f"{key!r} should be a topic and a group with @ between them")
             for queue_id, offset in offsets.items() if isinstance(offsets, dict) else ():
-                yield from _check_offset(readers, (topic, queue_id), offset, f"config/{name}", key)
+                yield from _check_offset(readers, (topic, queue_id), offset, (f"config/{name}", key), notes)
     for level, offset in _table(configs, "delayOffset.json").items():
-        if level.isdecimal():
-            queue = SCHEDULE_TOPIC, str(int(level) - 1)
-            yield from _check_offset(readers, queue, offset, "config/delayOffset.json", f"level {level}")
+        if (number := whole_of(level)) is not None:
+            queue = SCHEDULE_TOPIC, str(number - 1)
+            excused = notes if is_crashed else None
+            yield from _check_offset(readers, queue, offset, ("config/delayOffset.json", f"level {level}"), excused)
 
 
 def _table(configs: Configs, name: str) -> dict[str, Any]:
@@ -108,13 +116,19 @@ def _check_offset(
     readers: QueueReaders,
     queue: tuple[str, str],
     offset: Any,  # noqa: ANN401  JSON
-    file: str,
-    key: str,
+    place: tuple[str, str],
+    notes: list[StoreFinding] | None,
 ) -> Iterator[StoreFinding]:
-    topic, queue_id = queue
-    if not isinstance(offset, int) or not queue_id.isdecimal():
+    """Check the offset of a queue; ``place`` is its file and its key. Beyond its queue it is a note, if there are ``notes``."""
+    (topic, queue_id), (file, key) = queue, place
+    number = whole_of(queue_id)
+    if not isinstance(offset, int) or number is None:
         yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset!r}, which is no number")
         return
-    reader = readers.by_key.get((topic, int(queue_id)))
+    reader = readers.by_key.get((topic, number))
     if reader is not None and not 0 <= offset <= reader.end:
-        yield StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")
+        found = StoreFinding(file, 0, f"{key}: queue {queue_id} has offset {offset:,}; the queue ends at {reader.end:,}")
+        if notes is None:
+            yield found
+        else:
+            notes.append(found)

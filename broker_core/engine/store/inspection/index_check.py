@@ -89,8 +89,8 @@ def load_index(root: Path) -> list[LoadedIndex]:
 # ---- one file ----------------------------------------------------------------------------------------------------------
 
 
-def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
-    """Check header and chains of a file."""
+def check_file(file: LoadedIndex, log: LogReader) -> Iterator[StoreFinding]:
+    """Check header and chains of a file. Its times may go back where those of its first and its last record do."""
     header = file.header
     if header is None:
         yield file.find(0, f"the file has {len(file.data):,} bytes, too few for its header of {HEADER_BYTES}")
@@ -109,9 +109,18 @@ def check_file(file: LoadedIndex) -> Iterator[StoreFinding]:
     ):
         if (found := int(items[item][column])) != value:
             yield file.find(position, f"the header's {name} physical offset is {value:,}; item {item:,} has {found:,}")
-    if header.begin_ms > header.end_ms:
+    if header.begin_ms > header.end_ms and not _has_times_of_records(header, log):
         yield file.find(0, f"the header's first store time {header.begin_ms} is behind its last, {header.end_ms}")
     yield from _check_chains(file, header)
+
+
+def _has_times_of_records(header: IndexHeader, log: LogReader) -> bool:
+    first, last = log.parts(header.begin_offset), log.parts(header.end_offset)
+    if header.begin_offset < log.min_offset:
+        first = last  # its file is deleted
+    if first is None or last is None or header.end_ms != last.head.store_timestamp_ms:
+        return False
+    return first is last or header.begin_ms == first.head.store_timestamp_ms
 
 
 def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
@@ -123,11 +132,24 @@ def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFindi
         yield from _item_faults(file, number, items[number].tolist(), int(state[k.EXPECTED]), int(state[k.LAST_OFFSET]))
         state[k.LAST_OFFSET] = items[number]["physical_offset"]
     for slot in np.flatnonzero(slots != newest).tolist():
+        if _newest_counted(file, int(slots[slot])) == newest[slot]:
+            continue
         text = f"slot {slot:,} names item {slots[slot]:,}; the newest one of its chain is {newest[slot]:,}"
         yield file.find(HEADER_BYTES + slot * SLOT_BYTES, text)
     used = int(np.count_nonzero(newest))
     if used != header.used_slots:
         yield file.find(32, f"the header counts {header.used_slots:,} used slots; there are {used:,}")
+
+
+def _newest_counted(file: LoadedIndex, item: int) -> int:
+    """The newest item of a chain that the header counts; its writer adds items to their slots before it counts them."""
+    items = items_of(file.data, file.slots)
+    while file.items <= item < len(items):
+        previous = int(items[item]["previous"])
+        if previous >= item:
+            return item
+        item = previous
+    return item
 
 
 def _item_faults(

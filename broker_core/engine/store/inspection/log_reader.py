@@ -19,6 +19,7 @@ from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.layout import Bytes, RecordHeads, commit_log_files, scan_records
 from broker_core.engine.store.record_columns import faults_of
 from broker_core.errors import RecordError
+from broker_core.platform import page_cache
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, SIZE_AND_MAGIC, SMALLEST_RECORD, RecordParts, check_record
 
 _WINDOW_BYTES = 8 * 1024 * 1024
@@ -241,7 +242,7 @@ def _let_go(mapped: mmap.mmap, start: int, end: int) -> None:
     first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
     last = end // mmap.PAGESIZE * mmap.PAGESIZE
     if last > first:
-        mapped.madvise(mmap.MADV_DONTNEED, first, last - first)
+        page_cache.release(mapped, first, last - first)
 
 
 def _first_not_zero(mapped: mmap.mmap, start: int, limit: int) -> int:

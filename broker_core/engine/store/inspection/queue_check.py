@@ -3,12 +3,17 @@
     first pass    with the windows of the log: the unit at each record's queue offset
     second pass   over the queues: order, holes, and the units that the first pass did not read
 
-Records of a topic that was deleted, and created again with numbers from 0, have no unit of their own; that is no fault.
+Records of a deleted topic stay in the log without units. A topic is deleted with all its queues, so that records before the
+first unit that any queue of their topic has belong to a deleted topic of that name. Where no queue of a topic is left, our own
+note of the last stop (`orbit.queues`) tells a deleted queue from a lost one; a store without that note has no such proof.
+
+Producers may name further queues in the properties of a message, and whether a broker files it there is its setting. A missing
+unit in a further queue is therefore a note.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,10 +25,10 @@ from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, Units, is_blank
 from broker_core.engine.store.layout import Int64s
-from broker_core.engine.store.queue_table import QueueKey
+from broker_core.engine.store.queue_table import QueueKey, QueueManifest
 from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.protocol.message.record import RecordParts
+from broker_core.protocol.message.record import SIZE_AND_MAGIC, RecordParts
 from broker_core.protocol.names import LMQ_PREFIX
 
 
@@ -37,15 +42,30 @@ class _Gap(NamedTuple):
 
 @dataclass(slots=True)
 class QueueCheck:
-    """One run over a store. After a crash queues may lag the log. ``topics`` are those of the configuration, if known."""
+    """One run over a store. After a crash queues may lag the log, or be ahead of it.
+
+    Args:
+        log: Its commit log.
+        readers: Its queues.
+        levels: Its delay levels.
+        is_crashed: Its broker runs, or was not closed in good order.
+        topics: Those of the configuration, if known.
+        manifest: Our note of the last stop, where it belongs to the store's checkpoint.
+    """
 
     log: LogReader
     readers: QueueReaders
     levels: DelayLevels
     is_crashed: bool
     topics: frozenset[str] | None
+    manifest: QueueManifest | None = None
     _matched: dict[QueueKey, int] = field(default_factory=dict, init=False)
     _missing: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+    _older: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+    """Records without a unit before the first unit of their topic, or of a topic without units."""
+    _further: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+    _known_from: dict[str, int | None] = field(default_factory=dict, init=False)
+    _notes: list[StoreFinding] = field(default_factory=list, init=False)
 
     # ---- first pass ----------------------------------------------------------------------------------------------------
 
@@ -55,32 +75,45 @@ class QueueCheck:
         codes, odd = unit_codes(data, heads, self.levels)
         for group in queue_groups(data, heads):
             for rows in runs_of_queue(heads, group):
-                yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), queue_units(heads, rows, codes))
+                expected = queue_units(heads, rows, codes)
+                yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), expected, self._miss)
         yield from self._check_further(window, codes, odd)
 
-    def _check_run(self, key: QueueKey, offset: int, expected: Units) -> Iterator[StoreFinding]:
+    def _check_run(
+        self, key: QueueKey, offset: int, expected: Units, miss: Callable[[QueueKey, int, Units], None]
+    ) -> Iterator[StoreFinding]:
         """Compare the expected units from a queue offset on with the stored ones."""
         reader = self.readers.get(*key)
         found = reader.units(offset, len(expected)) if reader else expected[:0]
         wanted = expected[: len(found)]
         if reader is not None and len(found):
-            same_place = found["physical_offset"] == wanted["physical_offset"]
+            same_place = (found["physical_offset"] == wanted["physical_offset"]) & (found["record_bytes"] != 0)
             same_size = found["record_bytes"] == wanted["record_bytes"]
             self._matched[key] = self._matched.get(key, 0) + int(same_place.sum())
             for row in np.flatnonzero(same_place & (~same_size | (found["tags_code"] != wanted["tags_code"]))).tolist():
                 yield from _differences(reader, offset + row, found[row], wanted[row])
             lost = ~same_place & ((found["physical_offset"] < wanted["physical_offset"]) | (found["record_bytes"] <= 0))
             for row in np.flatnonzero(lost).tolist():
-                self._miss(key, offset + row, int(wanted["physical_offset"][row]), 1)
+                miss(key, offset + row, wanted[row : row + 1])
         if len(expected) > len(found):
-            place = int(expected["physical_offset"][len(found)])
-            self._miss(key, offset + len(found), place, len(expected) - len(found))
+            miss(key, offset + len(found), expected[len(found) :])
 
-    def _miss(self, key: QueueKey, queue_offset: int, physical_offset: int, count: int) -> None:
-        known = self._missing.get(key)
-        self._missing[key] = (
-            known._replace(records=known.records + count) if known else _Gap(count, queue_offset, physical_offset)
-        )
+    def _miss(self, key: QueueKey, queue_offset: int, expected: Units) -> None:
+        """Note records of a queue, from a queue offset on, that have no unit."""
+        known_from = self._first_known(key[0])
+        older = len(expected) if known_from is None else int((expected["physical_offset"] < known_from).sum())
+        _count(self._older, key, queue_offset, expected[:older])
+        _count(self._missing, key, queue_offset + older, expected[older:])
+
+    def _miss_further(self, key: QueueKey, queue_offset: int, expected: Units) -> None:
+        _count(self._further, key, queue_offset, expected)
+
+    def _first_known(self, topic: str) -> int | None:
+        """Physical offset of the first record that any queue of a topic knows; None where no queue of it has units."""
+        if topic not in self._known_from:
+            starts = [reader.first_physical() for (name, _), reader in self.readers.by_key.items() if name == topic]
+            self._known_from[topic] = min((start for start in starts if start is not None), default=None)
+        return self._known_from[topic]
 
     def _check_further(self, window: CheckedWindow, codes: Int64s, odd: list[int]) -> Iterator[StoreFinding]:
         """Check the further queues of multi-dispatch records, which are odd."""
@@ -89,7 +122,8 @@ class QueueCheck:
             start = int(heads.properties_position[row])
             properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
             for topic, queue_id, offset in further_queues(int(heads.queue_id[row]), properties):
-                yield from self._check_run((topic, queue_id), offset, queue_units(heads, np.array([row]), codes))
+                expected = queue_units(heads, np.array([row]), codes)
+                yield from self._check_run((topic, queue_id), offset, expected, self._miss_further)
 
     # ---- second pass ---------------------------------------------------------------------------------------------------
 
@@ -98,32 +132,62 @@ class QueueCheck:
         for key, reader in sorted(self.readers.by_key.items()):
             yield from _check_files(reader)
             yield from self._check_units(key, reader)
+            yield from self._check_end(key, reader)
             reader.close()
-        yield from self._report_missing(notes=False)
+        yield from self._check_absent()
+        for key, gap in sorted(self._missing.items()):
+            if (known := self.readers.by_key.get(key)) is not None:
+                found = StoreFinding(*known.place(gap.queue_offset), _without_unit(gap))
+                if self.is_crashed and gap.queue_offset >= known.end:
+                    self._notes.append(found)
+                else:
+                    yield found
 
     def notes(self) -> Iterator[StoreFinding]:
-        """Faults that recovery repairs by design."""
-        yield from self._report_missing(notes=True)
+        """What recovery repairs by design, and what a sound store may have; after `check_queues`."""
+        yield from self._notes
+        for key, gap in sorted(self._older.items()):
+            if key in self.readers.by_key:
+                place = self.readers.by_key[key].place(gap.queue_offset)
+                yield StoreFinding(*place, f"{_without_unit(gap)}: of a deleted topic of that name")
+        for key, gap in sorted(self._further.items()):
+            yield StoreFinding(_directory(key), 0, f"{_without_unit(gap)}: a property names the queue")
 
-    def _report_missing(self, *, notes: bool) -> Iterator[StoreFinding]:
-        for key, gap in sorted(self._missing.items()):
-            reader = self.readers.by_key.get(key)
-            if reader is None:
-                deleted = (
-                    self.topics is not None and key[0] not in self.topics and not key[0].startswith(("RMQ_SYS_", LMQ_PREFIX))
-                )
-                place, excused = (f"consumequeue/{key[0]}/{key[1]}", 0), deleted or self.is_crashed
-                text = f"the queue is missing; the log has {gap.records:,} records of it, the first at {gap.physical_offset:,}"
-                text += ": the topic is not in the configuration" if deleted else ""
+    def _check_end(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
+        """Compare a queue's end with our note; later stops and crashes may lie between the two if the broker runs."""
+        noted = self.manifest.ends.get(key, 0) if self.manifest is not None and not self.is_crashed else 0
+        if reader.end < noted and key not in self._missing:
+            text = f"the queue ends at {reader.end:,}; it ended at {noted:,} when the store was closed"
+            yield StoreFinding(*reader.place(reader.end), text)
+
+    def _check_absent(self) -> Iterator[StoreFinding]:
+        """Report the queues without a directory that the log has records of, or our note an end."""
+        noted = self.manifest.ends if self.manifest is not None and not self.is_crashed else {}
+        absent = {key for key in self._missing.keys() | self._older.keys() | noted.keys() if key not in self.readers.by_key}
+        for key in sorted(absent):
+            gaps = [gaps[key] for gaps in (self._older, self._missing) if key in gaps]
+            text = "the queue is missing"
+            if gaps:
+                records = sum(gap.records for gap in gaps)
+                text += f"; the log has {records:,} records of it, the first at {gaps[0].physical_offset:,}"
+            text, is_fault = self._judged(key, text)
+            if is_fault:
+                yield StoreFinding(_directory(key), 0, text)
             else:
-                place = reader.place(gap.queue_offset)
-                excused = self.is_crashed and gap.queue_offset >= reader.end
-                text = (
-                    f"{gap.records:,} records of the log have no unit, the first at {gap.physical_offset:,} "
-                    f"with queue offset {gap.queue_offset:,}"
-                )
-            if excused is notes:
-                yield StoreFinding(*place, text)
+                self._notes.append(StoreFinding(_directory(key), 0, text))
+
+    def _judged(self, key: QueueKey, text: str) -> tuple[str, bool]:
+        """The text about an absent queue with what is known of its topic, and whether it is a fault."""
+        topic = key[0]
+        if self.topics is not None and topic not in self.topics and not topic.startswith(("RMQ_SYS_", LMQ_PREFIX)):
+            return f"{text}: the topic is not in the configuration", False
+        if self.is_crashed:
+            return text, False
+        if self.manifest is not None and key in self.manifest.ends:
+            return text, True
+        if self.manifest is not None or key not in self._missing:
+            return f"{text}: of a deleted topic of that name", False
+        return text, True
 
     def _check_units(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         in_log = 0
@@ -146,7 +210,11 @@ class QueueCheck:
             in_log += int(((physical[used] >= self.log.min_offset) & (physical[used] < self.log.end)).sum())
         if ahead is not None:
             text = f"{ahead.records:,} units point behind the log's end at {self.log.end:,}"
-            yield StoreFinding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
+            place = StoreFinding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
+            if self.is_crashed and not any(self.log.record(self.log.end, SIZE_AND_MAGIC.size) or b""):
+                self._notes.append(place)  # the last records were lost whole; a torn one is damage
+            else:
+                yield place
         if in_log != self._matched.get(key, 0):
             yield from self._check_one_by_one(key, reader)
 
@@ -170,6 +238,25 @@ class QueueCheck:
                 else:
                     continue
                 yield StoreFinding(*reader.place(start + row), text)
+
+
+def _count(gaps: dict[QueueKey, _Gap], key: QueueKey, queue_offset: int, expected: Units) -> None:
+    """Add records without a unit to a queue's gap."""
+    if not len(expected):
+        return
+    known = gaps.get(key) or _Gap(0, queue_offset, int(expected["physical_offset"][0]))
+    gaps[key] = known._replace(records=known.records + len(expected))
+
+
+def _without_unit(gap: _Gap) -> str:
+    return (
+        f"{gap.records:,} records of the log have no unit, the first at {gap.physical_offset:,} "
+        f"with queue offset {gap.queue_offset:,}"
+    )
+
+
+def _directory(key: QueueKey) -> str:
+    return f"consumequeue/{key[0]}/{key[1]}"
 
 
 def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:

@@ -19,6 +19,7 @@ from broker_core.engine.store.consume_queue_ext import UNIT_BYTES_MAX, ExtUnit, 
 from broker_core.engine.store.file_map import end_of_data
 from broker_core.engine.store.paths import StorePaths, offset_files, offset_name, queue_directories
 from broker_core.engine.store.record_columns import UNIT_TYPE
+from broker_core.platform import files
 
 Units = npt.NDArray[Any]
 
@@ -44,7 +45,7 @@ class QueueFileReader:
         """Base offset and descriptor of the open file."""
         self.end = self._find_end()
         """Queue offset after the last unit."""
-        self.ext_files = offset_files(root / "consumequeue_ext" / topic / str(queue_id))
+        self.ext_files = offset_files(root / "consumequeue_ext" / directory.parent.name / str(queue_id))
 
     def place(self, offset: int) -> tuple[str, int]:
         """File, relative to the store directory, and position of a unit."""
@@ -60,7 +61,7 @@ class QueueFileReader:
             base = position - position % self.file_bytes
             descriptor = self._descriptor(base)
             wanted = min(count * UNIT_BYTES, base + self.file_bytes - position)
-            data = b"" if descriptor is None else os.pread(descriptor, wanted, position - base)
+            data = b"" if descriptor is None else files.read_at(descriptor, wanted, position - base)
             data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
             parts.append(np.frombuffer(data, dtype=UNIT_TYPE))
             if len(data) < wanted:
@@ -73,13 +74,23 @@ class QueueFileReader:
         for start in range(self.first, self.end, UNITS_AT_A_TIME):
             yield start, self.units(start, min(UNITS_AT_A_TIME, self.end - start))
 
+    def first_physical(self) -> int | None:
+        """Physical offset of the record of the first unit; 0 where earlier units were deleted, None without units."""
+        if self.first or not self.end:
+            return 0 if self.end else None
+        for _, units in self.blocks():
+            used = units[units["record_bytes"] > 0]
+            if len(used):
+                return int(used["physical_offset"][0])
+        return None
+
     def _descriptor(self, base: int) -> int | None:
         if self._open is None or self._open[0] != base:
             path = self.directory / offset_name(base)
             if (path, base) not in self.files:
                 return None
             self.close()
-            self._open = base, os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._open = base, files.open_to_read(path)
         return self._open[1]
 
     def _find_end(self) -> int:
@@ -101,7 +112,7 @@ class QueueFileReader:
         for path, base in self.ext_files:
             if base <= offset < base + file_bytes:
                 with path.open("rb") as file:
-                    return decode_unit(os.pread(file.fileno(), UNIT_BYTES_MAX, offset - base))
+                    return decode_unit(files.read_at(file.fileno(), UNIT_BYTES_MAX, offset - base))
         return None
 
     def close(self) -> None:

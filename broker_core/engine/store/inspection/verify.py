@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broker_core.engine.store.checkpoint import read_checkpoint
 from broker_core.engine.store.inspection.config_check import check_checkpoint, check_offsets, configured_topics, read_configs
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import IndexCheck, check_file, load_index
@@ -19,6 +20,7 @@ from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.newer_layouts import rocksdb_directories
 from broker_core.engine.store.ownership import check_directory
 from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.queue_table import read_manifest
 from broker_core.protocol.delay_levels import DelayLevels
 
 _NOT_EXAMINED = ("timerwheel", "timerlog", "compaction", "batchconsumequeue", "orbit.cut")
@@ -59,13 +61,15 @@ class Verification:
             readers.close()
 
     def _run(self, log: LogReader, readers: QueueReaders) -> Iterator[StoreFinding]:
-        is_crashed = StorePaths(self.root).abort.exists()
+        paths = StorePaths(self.root)
+        is_crashed = paths.abort.exists()
         self._note_circumstances(is_crashed=is_crashed)
         faults: list[StoreFinding] = []
         configs = read_configs(self.root, faults)
         yield from faults
         index = load_index(self.root)
-        queue_check = QueueCheck(log, readers, self.levels, is_crashed, configured_topics(configs))
+        manifest = read_manifest(paths, read_checkpoint(paths.checkpoint))
+        queue_check = QueueCheck(log, readers, self.levels, is_crashed, configured_topics(configs), manifest)
         index_check = IndexCheck(log, index, is_crashed=is_crashed)
         last_store_ms = 0
         for window in log.windows():
@@ -78,10 +82,10 @@ class Verification:
         yield from _taken(log.findings)
         yield from queue_check.check_queues()
         for file in index:
-            yield from check_file(file)
+            yield from check_file(file, log)
         yield from index_check.finish()
         yield from check_checkpoint(self.root, last_store_ms, is_crashed=is_crashed)
-        yield from check_offsets(configs, readers)
+        yield from check_offsets(configs, readers, self.notes, is_crashed=is_crashed)
         self.notes += [*log.notes, *queue_check.notes(), *index_check.notes]
         self.queues, self.index_files = len(readers.by_key), len(index)
         self.log_min_offset, self.log_end = log.min_offset, log.end

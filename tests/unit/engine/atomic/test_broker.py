@@ -313,19 +313,19 @@ def test_positions_of_a_group_change_with_the_transaction_only(tmp_path):
             await producer.create_topic("orders", queues=1)
             producer.begin()
             await producer.send(Message("orders", b"x"))
-            await producer.send_offsets("CG", {queue("orders"): 7})
+            await producer.send_offsets("CG", {queue("orders"): 1})
             position = {"consumerGroup": "CG", "topic": "orders", "queueId": 0}
             assert (await reader.ask(Q.STABLE_OFFSET, position)).code == 30_110
             assert broker.offsets.get("CG", "orders", 0) == -1
             await producer.commit()
-            assert (await reader.ask(Q.STABLE_OFFSET, position)).ext_fields == {"offset": "7"}
+            assert (await reader.ask(Q.STABLE_OFFSET, position)).ext_fields == {"offset": "1"}
 
             producer.begin()
             await producer.send(Message("orders", b"y"))
-            await producer.send_offsets("CG", {queue("orders"): 9})
-            await reader.ask(Q.UPDATE_CONSUMER_OFFSET, position | {"commitOffset": 8})
+            await producer.send_offsets("CG", {queue("orders"): 2})
+            await reader.ask(Q.UPDATE_CONSUMER_OFFSET, position | {"commitOffset": 0})
             await producer.commit()
-            assert broker.offsets.get("CG", "orders", 0) == 8, "what was set later by itself counts"
+            assert broker.offsets.get("CG", "orders", 0) == 0, "what was set later by itself counts"
 
     asyncio.run(scenario())
 
@@ -338,20 +338,40 @@ def test_positions_alone_are_decided_too(tmp_path):
             AtomicProducer(broker.name_server_address, "shop") as producer,
         ):
             await producer.create_topic("orders", queues=1)
+            for body in (b"v", b"w"):
+                await plain(reader, "orders", body)
             async with producer.transaction():
-                await producer.send_offsets("CG", {queue("orders"): 7})
-            assert broker.offsets.get("CG", "orders", 0) == 7
+                await producer.send_offsets("CG", {queue("orders"): 1})
+            assert broker.offsets.get("CG", "orders", 0) == 1
             producer.begin()
-            await producer.send_offsets("CG", {queue("orders"): 9})
+            await producer.send_offsets("CG", {queue("orders"): 2})
             await producer.abort()
             async with producer.transaction():
                 await producer.send(Message("orders", b"x"))
-            assert broker.offsets.get("CG", "orders", 0) == 7, "what was aborted does not come with the next transaction"
-            assert await reader.committed("orders") == ["x"]
+            assert broker.offsets.get("CG", "orders", 0) == 1, "what was aborted does not come with the next transaction"
+            assert await reader.committed("orders") == ["v", "w", "x"]
             epoch = producer.identity.epoch
             async with producer.transaction():
                 pass
             assert producer.identity.epoch == epoch, "of a transaction with nothing in it the broker does not hear"
+
+    asyncio.run(scenario())
+
+
+def test_a_position_that_its_queue_cannot_have_is_refused(tmp_path):
+    async def scenario():
+        async with (
+            running(tmp_path) as broker,
+            reading(broker) as reader,
+            AtomicProducer(broker.name_server_address, "shop") as producer,
+        ):
+            await producer.create_topic("orders", queues=1)
+            await plain(reader, "orders", b"w")
+            producer.begin()
+            with pytest.raises(AtomicError, match="not in consume queue range"):
+                await producer.send_offsets("CG", {queue("orders"): 2})
+            await producer.abort()
+            assert broker.offsets.get("CG", "orders", 0) == -1
 
     asyncio.run(scenario())
 
@@ -450,11 +470,11 @@ def test_a_crash_right_after_a_snapshot_loses_no_position(tmp_path):
             await producer.create_topic("orders", queues=1)
             async with producer.transaction():
                 await producer.send(Message("orders", b"x"))
-                await producer.send_offsets("CG", {queue("orders"): 7})
+                await producer.send_offsets("CG", {queue("orders"): 1})
             await broker.atomic._write_snapshot()
             shutil.copytree(tmp_path / "store", tmp_path / "crashed" / "store")
         async with running(tmp_path / "crashed") as broker:
-            assert broker.offsets.get("CG", "orders", 0) == 7
+            assert broker.offsets.get("CG", "orders", 0) == 1
 
     asyncio.run(scenario())
 

@@ -44,6 +44,7 @@ RECORDS = st.one_of(
         st.lists(st.tuples(QUEUES, NUMBERS)).map(tuple),
     ),
 )
+_WHOLE = st.integers(0, (1 << 63) - 1)
 
 
 @given(RECORDS)
@@ -72,7 +73,7 @@ def test_a_damaged_record_is_a_record_or_a_codec_error(record, data):
     is_record_or_refused(body)
 
 
-@given(st.integers(0), st.integers(0), st.integers(0), st.integers(1), st.booleans())
+@given(_WHOLE, _WHOLE, _WHOLE, st.integers(1, (1 << 63) - 1), st.booleans())
 def test_a_stamp_is_read_again(producer_id, epoch, base, messages, transactional):
     stamp = Stamp(producer_id, epoch, base, messages, transactional)
     assert Stamp.parse(stamp.text()) == stamp

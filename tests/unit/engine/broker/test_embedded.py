@@ -62,7 +62,7 @@ class Raw:
             for index, command in enumerate(self.came):
                 if wanted(command):
                     return self.came.pop(index)
-            data = await asyncio.wait_for(self.reader.read(1 << 16), 10)
+            data = await asyncio.wait_for(self.reader.read(1 << 16), 60)
             assert data, "the connection ended"
             self.came += self.decoder.feed(data)
 
@@ -200,10 +200,10 @@ def test_offsets_are_written_while_the_broker_runs(tmp_path):
             raw(broker.broker_address) as client,
         ):
             await client.ask(Q.SEND_MESSAGE_V2, send_fields(), b"x")
-            await client.ask(Q.UPDATE_CONSUMER_OFFSET, {"consumerGroup": "CG", "topic": "T", "queueId": 3, "commitOffset": 9})
+            await client.ask(Q.UPDATE_CONSUMER_OFFSET, {"consumerGroup": "CG", "topic": "T", "queueId": 0, "commitOffset": 1})
             path = tmp_path / "store" / "config" / "consumerOffset.json"
             await eventually(path.exists)
-            assert json.loads(path.read_text())["offsetTable"] == {"T@CG": {"3": 9}}
+            assert json.loads(path.read_text())["offsetTable"] == {"T@CG": {"0": 1}}
 
     asyncio.run(scenario())
 
@@ -318,7 +318,7 @@ def test_a_broken_frame_ends_its_own_connection_only(tmp_path):
         async with running(tmp_path) as broker, raw(broker.broker_address) as good:
             async with raw(broker.broker_address) as bad:
                 bad.writer.write(b"\x00\x00\x00\x08\x07\x00\x00\x01xxxx")
-                assert await asyncio.wait_for(bad.reader.read(), 10) == b""
+                assert await asyncio.wait_for(bad.reader.read(), 60) == b""
             assert (await good.ask(Q.SEND_MESSAGE_V2, send_fields(), b"x")).code == R.SUCCESS
 
     asyncio.run(scenario())
@@ -368,7 +368,7 @@ def test_a_start_that_is_cancelled_in_mid_recovery_leaves_the_store_closed(tmp_p
 
     def slow_open(*args, **options):
         opens.set()
-        recovered.wait(10)
+        recovered.wait(60)
         return open_store(*args, **options)
 
     async def scenario():

@@ -80,7 +80,8 @@ def test_what_is_not_served_says_why(answers):
 
 
 HOSTILE = ["../../../../escape", "/tmp/escape", "$(touch escape)", "escape;touch escape", "java.lang.Runtime", "", "x" * 5_000,
-           "\0escape", str(-(1 << 63)), str((1 << 63) - 1), "-1", "NaN"]  # fmt: skip
+           "\0escape", str(-(1 << 63)), str((1 << 63) - 1), "-1", "NaN", "9" * 5_000, "²", "٣", "1e400", "\ud800",
+           "[" * 3_000]  # fmt: skip
 
 
 def twisted(value, hostile):

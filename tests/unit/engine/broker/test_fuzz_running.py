@@ -108,7 +108,7 @@ async def _throw(address, data):
     try:
         writer.write(data)
         writer.write_eof()
-        while await asyncio.wait_for(reader.read(1 << 20), 20):
+        while await asyncio.wait_for(reader.read(1 << 20), 60):
             pass
     except ConnectionError:
         pass

@@ -127,7 +127,7 @@ def test_sends_that_wait_too_long_behind_others_are_told_so(tmp_path):
             writer.write(b"".join(burst))
             seen = b""
             while b"[TIMEOUT_CLEAN_QUEUE]broker busy, start flow control for a while" not in seen:
-                seen = seen[-200:] + await asyncio.wait_for(reader.read(1 << 16), 30)
+                seen = seen[-200:] + await asyncio.wait_for(reader.read(1 << 16), 60)
             writer.close()
             await writer.wait_closed()
             async with asking(broker.broker_address) as ask:

@@ -1,5 +1,6 @@
 """Each call of gRPC against a running broker, by a raw client (docs/spec/grpc.md §11, numbers in brackets)."""
 
+import asyncio
 import contextlib
 import dataclasses
 import hashlib
@@ -15,6 +16,11 @@ from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.worker.embedded.connections import list_connections
+from broker_core.worker.embedded.messages import StoredMessages
+from broker_core.worker.embedded.queries import member_handlers
+from broker_core.worker.embedded.sampler import Sampler
+from broker_core.worker.questions.administration import ListMembers
+from broker_core.worker.questions.stored_messages import ReadLifeline
 from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
@@ -270,9 +276,7 @@ def test_the_largest_body_passes(running, client):  # [22]
 def test_a_topic_with_a_type_refuses_others(running, client):  # [23]
     async def set_types():
         for name, kind in (("OnlyNormal", "NORMAL"), ("OnlyFifo", "FIFO")):
-            await running.broker.create_topic(name, 2, 2, 6)
-            config = running.broker.topics.get(name)
-            running.broker.topics.put(dataclasses.replace(config, attributes={"message.type": kind}))
+            await running.broker.create_topic(name, 2, 2, 6, message_type=kind)
 
     running.thread.call(set_types())
     assert code_of(client.send(message("OnlyNormal", message_group="g"))) == "MESSAGE_PROPERTY_CONFLICT_WITH_TYPE"
@@ -584,6 +588,60 @@ def test_a_client_is_listed_with_its_protocol_and_version(running, client):
     rows = [row for row in running.thread.call(listed()) if row.client_id == client.client_id]
     assert [(row.group, row.client, dict(row.topics)) for row in rows] == [("ListedGroup", "Java 5.2.0 gRPC", {topic: "*"})]
     assert rows[0].requests >= 1
+
+
+def test_types_streams_and_leases_of_clients_are_listed(running, port):
+    topic = make(running, "Kinds", 1)
+    with RawClient(port) as push, RawClient(port) as simple:
+        push.announce_consumer("PushGroup", topic, kind=pb.PUSH_CONSUMER)
+        simple.announce_consumer("SimpleGroup", topic, kind=pb.SIMPLE_CONSUMER)
+        simple.send(message(topic), message(topic))
+        assert len(push.receive("PushGroup", topic, auto_renew=True).messages) == 2
+
+        async def listed():
+            return client_rows(*with_traffic(list_connections(running.broker, now_ms=0)))
+
+        rows = {row.client_id: row for row in running.thread.call(listed())}
+    one, other = rows[push.client_id], rows[simple.client_id]
+    assert (one.protocol, one.kind, one.streams, one.leases) == ("gRPC", "push consumer", 1, 2)
+    assert (other.protocol, other.kind, other.leases) == ("gRPC", "simple consumer", -1)
+    assert other.streams >= 1
+
+
+def test_members_of_grpc_count_and_name_their_protocol(running, client):
+    topic = make(running, "Counted", 1)
+    new_group(client, "CountedGroup", topic)
+    (handler,) = member_handlers(running.broker)
+    members = running.thread.call(handler.answer(ListMembers("CountedGroup")))
+    assert (members.client_id, members.protocol, members.version) == ([client.client_id], ["gRPC"], ["5.2.0"])
+
+    async def sampled():
+        sampler = Sampler(running.broker, clock=lambda: 0)
+        groups = sampler.catalog().groups
+        return dict(zip(groups, memoryview(sampler.snapshot().groups["members"]).cast("q"), strict=True))
+
+    assert running.thread.call(sampled())["CountedGroup"] == 1
+
+
+def test_the_life_line_names_the_protocol_of_sender_and_group(running, client):
+    topic = make(running, "Lived", 1)
+    new_group(client, "LivedGroup", topic)
+    client.send(message(topic))
+    running.send(topic, 0, [b"by remoting"])
+    for received in client.receive("LivedGroup", topic).messages:
+        system = received.system_properties
+        entry = pb.AckMessageEntry(message_id=system.message_id, receipt_handle=system.receipt_handle)
+        request = pb.AckMessageRequest(group=resource("LivedGroup"), topic=resource(topic), entries=[entry])
+        client.call("AckMessage", request)
+
+    async def lines():
+        messages = StoredMessages(running.broker, None, asyncio.to_thread)
+        places = [unit.physical_offset for unit in running.broker.store.queue_units(topic, 0, 0, 2)]
+        return [await messages._read_lifeline(ReadLifeline(place)) for place in places]
+
+    told = [dict(zip(line.kind, line.protocol, strict=True)) for line in running.thread.call(lines())]
+    assert [line["produced"] for line in told] == ["gRPC", "remoting"]
+    assert [line["passed"] for line in told] == ["gRPC", "gRPC"]
 
 
 def with_traffic(page):

@@ -7,9 +7,10 @@ from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.record import decode_record
-from tests.support.broker_bench import RecordingPeer
+from tests.support.broker_bench import RecordingPeer, pull_fields
 
 PEER = RecordingPeer()
+COMMIT, INLINE = 1, 4
 QUEUE = {"topic": "T", "queueId": 0}
 GROUP = {"consumerGroup": "CG", **QUEUE}
 
@@ -20,8 +21,9 @@ def query(bench, **more):
 
 
 def test_a_committed_offset_is_found_and_may_go_back(bench):
-    bench.put()
-    for offset in (250, 7):
+    for _ in range(3):
+        bench.put()
+    for offset in (3, 1):
         assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": offset}).code == R.SUCCESS
         assert query(bench) == (R.SUCCESS, str(offset))
 
@@ -40,6 +42,50 @@ def test_an_offset_of_what_does_not_exist_is_not_stored(bench, change, code):
     bench.put()
     assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1} | change).code == code
     assert bench.state.offsets.items() == []
+
+
+@pytest.mark.parametrize("offset", [-1, -(1 << 63), 3, 4711, 928803233967072000, (1 << 63) - 1])
+def test_an_offset_that_its_queue_cannot_have_is_refused_and_changes_nothing(bench, offset):
+    for _ in range(2):
+        bench.put()
+    assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1}).code == R.SUCCESS
+    changes = bench.state.offsets.changes
+    response = bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": offset})
+    remark = f"Target offset {offset} not in consume queue range [0-2] of queue 0 of topic T"
+    assert (response.code, response.remark) == (R.SYSTEM_ERROR, remark)
+    assert (query(bench), bench.state.offsets.changes) == ((R.SUCCESS, "1"), changes)
+
+
+def test_a_queue_without_messages_has_offset_0_alone(bench):
+    bench.put(queue_id=1)
+    assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1}).code == R.SYSTEM_ERROR
+    assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 0}).code == R.SUCCESS
+
+
+def test_an_offset_of_messages_that_are_cleaned_away_is_stored(bench, monkeypatch):
+    """A consumer that is slower than retention has it, and its next pull tells it where the queue begins."""
+    for _ in range(3):
+        bench.put()
+    bench.state.store._parts.queues.by_key["T", 0].min_offset = 2
+    assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1}).code == R.SUCCESS
+    assert query(bench) == (R.SUCCESS, "1")
+
+
+def test_a_consumer_of_a_topic_that_was_made_again_goes_on(bench):
+    for _ in range(5):
+        bench.put()
+    wanted = {"sysFlag": COMMIT | INLINE, "commitOffset": 5}
+    assert bench.answer(PEER, Q.PULL_MESSAGE, pull_fields(offset=5, **wanted)).code == R.PULL_NOT_FOUND
+    bench.state.topics.remove("T")
+    bench.state.store.remove_topic("T")
+    bench.state.offsets.remove_topic("T")
+    bench.put(body=b"new")
+    assert bench.ask(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 5}).code == R.SYSTEM_ERROR
+    moved = bench.answer(PEER, Q.PULL_MESSAGE, pull_fields(offset=5, **wanted))
+    assert (moved.code, moved.ext_fields["nextBeginOffset"]) == (R.PULL_OFFSET_MOVED, "1")
+    assert bench.state.offsets.get("CG", "T", 0) == -1, "the new message is not passed over"
+    first = bench.answer(PEER, Q.PULL_MESSAGE, pull_fields(offset=int(query(bench)[1]), sysFlag=COMMIT | INLINE))
+    assert decode_record(first.body_slices[0]).body == b"new"
 
 
 def test_a_new_group_starts_at_0_on_a_young_queue(bench):
@@ -105,6 +151,6 @@ def test_where_no_message_starts_none_is_found(bench, offset):
 def test_all_offsets_in_one_answer(bench):
     assert bench.answer(PEER, Q.GET_ALL_CONSUMER_OFFSET).code == R.SYSTEM_ERROR
     bench.put()
-    bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 5})
+    bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1})
     response = bench.answer(PEER, Q.GET_ALL_CONSUMER_OFFSET)
-    assert parse_object(response.body)["offsetTable"] == {"T@CG": {"0": 5}}
+    assert parse_object(response.body)["offsetTable"] == {"T@CG": {"0": 1}}

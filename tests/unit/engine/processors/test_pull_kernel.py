@@ -158,6 +158,21 @@ def test_what_was_served_is_counted_once_for_each_lane(served):
     assert [served.bench.state.consumers.puller("CG", "T", queue_id) for queue_id in (0, 1)] == ["c1", "c1"]
 
 
+def test_a_commit_that_its_queue_cannot_have_changes_nothing_and_its_pull_is_served(served):
+    served.put(100)
+    served.learn()
+    end, peer = served.store.max_offset("T", 0), PartsPeer()
+    plain = served.bench.dispatcher.plain
+    for commits, stored in (((4, end + 1), 4), ((end + 1, 5), 5), ((end, 10**17), end)):
+        data = b"".join(frame_of(queueOffset=number, commitOffset=commit) for number, commit in enumerate(commits))
+        at, first = 0, len(peer.frames)
+        while at < len(data):
+            at += plain.serve(peer, data, at, int.from_bytes(data[at : at + 4], "big"))
+        answers = [decode(answer) for answer in answers_in(b"".join(peer.frames[first:]))]
+        assert [answer.body != b"" for answer in answers] == [True, True]
+        assert served.bench.state.offsets.get("CG", "T", 0) == stored
+
+
 def test_what_lies_far_back_is_looked_at_once_and_left_to_a_thread_where_it_is_missing(served, monkeypatch):
     served.put(300)
     served.learn()

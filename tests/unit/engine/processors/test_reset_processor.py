@@ -172,9 +172,35 @@ def test_one_queue_of_a_group_that_is_offline_is_set_where_it_is_told(bench):
     """Tools of 5.x name queue and offset and do not set them a second way."""
     bench.state.topics.ensure("T", queues=2)
     bench.state.groups.find("CG")
+    for _ in range(8):
+        bench.put(queue_id=1)
     fields = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 1, "offset": 7}
     assert bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields).code == R.SUCCESS
     assert [bench.state.offsets.get("CG", "T", queue_id) for queue_id in (0, 1)] == [-1, 7]
     for queue_id in (-1, 2):
         answer = bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields | {"queueId": queue_id})
         assert answer.code == R.CONSUMER_NOT_ONLINE, "of all queues, or of one that is not there"
+
+
+@pytest.mark.parametrize("offset", [0, 1, 9, 1 << 62])
+def test_no_queue_is_set_before_its_begin_or_behind_its_end(bench, offset):
+    bench.state.topics.ensure("T", queues=1)
+    bench.state.groups.find("CG")
+    for _ in range(8):
+        bench.put()
+    bench.state.store._parts.queues.by_key["T", 0].min_offset = 2
+    fields = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 0, "offset": offset}
+    answer = bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields)
+    assert (answer.code, answer.remark) == (R.SYSTEM_ERROR, f"Target offset {offset} not in consume queue range [2-8]")
+    assert bench.state.offsets.items() == []
+
+
+def test_a_copy_leaves_out_what_its_queue_cannot_have(bench):
+    bench.state.topics.ensure("T", queues=2)
+    bench.state.groups.find("Copied")
+    bench.put()
+    for queue_id in (0, 1):
+        bench.state.offsets.commit("CG", "T", queue_id, 1)
+    fields = {"srcGroup": "CG", "destGroup": "Copied", "topic": "T", "offline": "true"}
+    assert bench.answer(TOOL, Q.CLONE_GROUP_OFFSET, fields).code == R.SUCCESS
+    assert [bench.state.offsets.get("Copied", "T", queue_id) for queue_id in (0, 1)] == [1, -1]

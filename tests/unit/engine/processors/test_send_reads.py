@@ -20,6 +20,7 @@ from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import FrameDecoder, RemotingCommand, encode_command
+from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_bench import RecordingPeer, broker_bench, pull_fields
 from tests.support.machine_code import library
@@ -231,6 +232,23 @@ def stops_at(bench, monkeypatch, peer, frame: bytes) -> tuple[list[int], int]:
         serve(bench, peer, frame)
     (answer,) = peer.answers()
     return stops, answer.code
+
+
+@pytest.mark.parametrize(
+    ("fields", "body", "codes"),
+    [
+        ({"code": Q.SEND_BATCH_MESSAGE, "m": "true"}, encode_batch([BatchMember(0, b"x", b"TAGS\x01a")] * 9), R.SUCCESS),
+        ({"m": "true"}, encode_batch([BatchMember(0, b"x", b"TAGS\x01a")] * 9), R.SUCCESS),
+        ({"code": Q.SEND_BATCH_MESSAGE, "m": "true"}, encode_batch([BatchMember(0, b"", b"TAGS\x01a")] * 9), R.MESSAGE_ILLEGAL),
+        ({}, b"", R.MESSAGE_ILLEGAL),
+    ],
+    ids=["batch", "batch of code 310", "members without bodies", "without a body"],
+)
+def test_batches_and_empty_bodies_are_left_to_python(bench, monkeypatch, fields, body, codes):
+    peer = taught(bench)
+    stops, code = stops_at(bench, monkeypatch, peer, frame_of(body=body, **fields))
+    assert (s.ALL in stops, code) == (False, codes)
+    assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.ALL], R.SUCCESS)
 
 
 def test_a_topic_that_changes_is_looked_at_again(bench, monkeypatch):

@@ -1,5 +1,6 @@
 import pytest
 
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.json_body import MessageQueue, parse_object
@@ -47,6 +48,32 @@ def test_what_is_no_topic_is_refused(bench, change, words):
     assert (response.code, words in response.remark) == (R.SYSTEM_ERROR, True), response.remark
 
 
+@pytest.mark.parametrize("kind", ["UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED"])
+def test_the_type_of_messages_is_declared_and_withdrawn(bench, kind):
+    assert create(bench, attributes=f"+message.type={kind}").code == R.SUCCESS
+    one = parse_object(bench.answer(PEER, Q.GET_TOPIC_CONFIG, {"topic": "T"}).body)
+    assert one["attributes"] == {"message.type": kind}
+    assert create(bench, writeQueueNums=1).code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {"message.type": kind}
+    assert create(bench, attributes="-message.type").code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {}
+
+
+def test_a_type_of_messages_that_there_is_not_is_refused(bench):
+    response = create(bench, attributes="+message.type=FIF0")
+    assert response.code == R.SYSTEM_ERROR
+    assert response.remark == (
+        "message.type of topic T is “FIF0”, allowed are UNSPECIFIED, NORMAL, FIFO, DELAY, TRANSACTION, MIXED"
+    )
+    assert bench.state.topics.get("T") is None
+
+
+def test_a_type_that_a_newer_broker_declared_stays(bench):
+    bench.state.topics.put(TopicConfig("T", 2, 2, attributes={"message.type": "LITE"}))
+    assert create(bench, writeQueueNums=1).code == R.SUCCESS
+    assert bench.state.topics.get("T").attributes == {"message.type": "LITE"}
+
+
 def test_statistics_of_each_queue(bench):
     create(bench)
     start = bench.clock()
@@ -90,6 +117,19 @@ def test_a_deleted_topic_takes_its_retry_topics_of_pops_along(bench):
     left = {topic for topic, _queue_id in bench.state.store.queues()}
     assert left == set(kept), "%RETRY%Other_T is that of the group Other_T"
     assert not {"T", *retries} & set(bench.state.topics.all())
+
+
+def test_a_retry_topic_that_another_topic_shares_outlives_a_deleted_topic(bench):
+    for name in ("t", "a_t", "%RETRY%g_a_t"):
+        bench.state.topics.ensure(name, queues=1)
+        bench.put(name)
+    bench.state.groups.remove("g_a_t")  # made by that send; the broker itself puts retries without
+    for group in ("g", "g_a"):
+        bench.state.groups.find(group)
+    assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "t"}).code == R.SUCCESS
+    assert "%RETRY%g_a_t" in bench.state.topics
+    assert bench.answer(PEER, Q.DELETE_TOPIC_IN_BROKER, {"topic": "a_t"}).code == R.SUCCESS
+    assert "%RETRY%g_a_t" not in bench.state.topics
 
 
 def test_who_consumes_a_topic(bench):

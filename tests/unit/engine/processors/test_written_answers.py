@@ -26,9 +26,9 @@ from tests.support.remoting_peer import eventually
 
 TIMEOUT_MS = 60_000
 TOPIC = {"defaultTopic": "TBW102", "readQueueNums": "2", "writeQueueNums": "2", "perm": "6", "topicFilterType": "SINGLE_TAG"}
-AT = {"consumerGroup": "G", "topic": "Known", "queueId": "0", "commitOffset": "5"}
+AT = {"consumerGroup": "G", "topic": "Known", "queueId": "0", "commitOffset": "0"}
 MODE = {"topic": "Known", "consumerGroup": "G", "mode": "POP", "popShareQueueNum": 0}
-RESET = {"group": "G", "topic": "Known", "timestamp": "-1", "isForce": "true", "queueId": "0", "offset": "3"}
+RESET = {"group": "G", "topic": "Known", "timestamp": "-1", "isForce": "true", "queueId": "0", "offset": "0"}
 
 CHANGES = {
     Q.UPDATE_AND_CREATE_TOPIC: ({"topic": "New", **TOPIC}, b""),
@@ -124,7 +124,7 @@ def test_a_change_is_in_its_file_when_it_is_told(tmp_path):
         await client.ask(Q.DELETE_TOPIC_IN_BROKER, {"topic": "New"})
         assert "New" not in json.loads(stored("topics.json"))["topicConfigTable"]
         await client.ask(Q.UPDATE_CONSUMER_OFFSET, AT)
-        assert json.loads(stored("consumerOffset.json"))["offsetTable"]["Known@G"] == {"0": 5}
+        assert json.loads(stored("consumerOffset.json"))["offsetTable"]["Known@G"] == {"0": 0}
         await client.ask(Q.UPDATE_BROKER_CONFIG, *CHANGES[Q.UPDATE_BROKER_CONFIG])
         assert "fileReservedTime=48" in stored("broker.properties")
         await client.broker.create_topic("FromConsole", 1, 1, 6)

@@ -14,7 +14,7 @@ def test_alarms_ring_in_order_unless_they_are_cancelled():
         timers.after(5, lambda: rung.append("cancelled")).cancel()
         timers.after(0, lambda: rung.append("at once"))
         assert rung == []
-        await asyncio.wait_for(last.wait(), 30)
+        await asyncio.wait_for(last.wait(), 60)
         assert rung == ["at once", "later"]
         assert timers.now_ms() > began_ms
 

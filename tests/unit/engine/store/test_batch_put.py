@@ -62,7 +62,7 @@ def test_the_limit_counts_the_framed_batch():
 
 @pytest.mark.parametrize("topic", ["Orders", "%RETRY%" + "g" * 200])
 def test_records_are_those_of_single_messages_at_their_places(topic):
-    members = [BatchMember(number, b"x" * number, b"TAGS\x01A") for number in range(5)]
+    members = [BatchMember(number, b"x" * number, b"TAGS\x01A") for number in range(1, 6)]
     request = request_of(members, topic=topic)
     legal = legal_members(request, 1000)
     assert legal is not None

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import mmap
-import os
-
 import pytest
 
 from broker_core.engine.store import cold_read
 from broker_core.engine.store.cold_read import bring_to_memory, is_in_memory, joined
-from broker_core.engine.store.file_map import map_file
 from broker_core.engine.store.results import LogPlace
-from broker_core.native import addresses
-from broker_core.native.addresses import address, is_resident
+from broker_core.platform import page_cache
 from tests.support.store_bench import message
+
+pytestmark = pytest.mark.usefixtures("both_platforms")
 
 
 @pytest.fixture
@@ -71,31 +68,9 @@ def test_pages_that_are_missing_are_found_by_the_ends_of_their_records(store, mo
     log, places = store._parts.commit_log, places_of(store)
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(cold_read, "is_resident", lambda place: asked.append(place) or place == 0)
+    monkeypatch.setattr(page_cache, "is_resident", lambda place: asked.append(place) or place == 0)
     assert not is_in_memory(log, places)
     assert asked == [0, places[-1].physical_offset + places[-1].size - 1]
-
-
-def test_the_system_tells_which_pages_are_in_memory(tmp_path):
-    page, path = mmap.PAGESIZE, tmp_path / "file"
-    path.write_bytes(b"x" * 8 * page)
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    mapped = map_file(path)
-    start = address(memoryview(mapped))
-    assert is_resident(start + 3 * page + 5), "it was just written"
-    mapped.madvise(mmap.MADV_DONTNEED)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
-    is_gone = not is_resident(start + 3 * page)
-    assert mapped[3 * page] == ord("x")
-    assert is_resident(start + 3 * page)
-    assert is_gone or tmpfs(tmp_path)
-
-
-def tmpfs(path) -> bool:
-    """Whether a path lies in memory anyway, as tmpfs and some others do."""
-    return os.major(path.stat().st_dev) == 0
 
 
 def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypatch):
@@ -104,7 +79,7 @@ def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypat
     assert store.is_ahead_in_memory(places)  # the file ends before
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(cold_read, "is_resident", asked.append)
+    monkeypatch.setattr(page_cache, "is_resident", asked.append)
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
     assert not store.is_ahead_in_memory(places)
     assert asked == [end + 1_000]
@@ -112,7 +87,7 @@ def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypat
 
 
 def test_without_a_system_that_can_tell_everything_counts_as_in_memory(store, monkeypatch):
-    monkeypatch.setattr(addresses, "_mincore", None)
+    monkeypatch.setattr(page_cache, "is_resident", page_cache.plain_is_resident)
     assert is_in_memory(store._parts.commit_log, places_of(store))
 
 

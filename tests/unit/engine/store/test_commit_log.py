@@ -14,6 +14,8 @@ from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import encode_record, topic_field
 from tests.support.store_bench import FaultyDisk, message
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 FILE_BYTES = 1 << 12
 TOPIC = topic_field(b"Orders")
 

@@ -9,12 +9,15 @@ import pytest
 
 from broker_core.engine.store.disk import Disk, is_no_space
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 FILL_UNTIL_REFUSED = """
 import resource, sys
 from pathlib import Path
 from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
 from tests.support.store_bench import message
+
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 config = StoreConfig(root=Path(sys.argv[1]), commit_log_file_bytes=1 << 22)
 with MessageStore.open(config) as store:

@@ -11,7 +11,7 @@ from broker_core.engine.store.log_places import LogPlaces
 from broker_core.protocol.message.record import topic_field
 from tests.support.store_bench import BROKEN, FaultyDisk, message
 
-DEADLINE_S = 20
+DEADLINE_S = 90
 TOPIC = topic_field(b"Orders")
 
 

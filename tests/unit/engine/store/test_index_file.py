@@ -11,6 +11,8 @@ from broker_core.engine.store.index_keys import KeyBatch
 from tests.support.machine_code import library
 from tests.support.store_bench import NO_SPACE, FaultyDisk
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 NOW_MS = 1_700_000_000_000
 SMALL = Geometry(5, 20)
 

@@ -9,6 +9,7 @@ from broker_core.engine.store.index_file import IndexHeader, index_files
 from broker_core.engine.store.index_keys import key_hash, record_keys
 from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
 from tests.support.golden import golden_store
+from tests.support.store_bench import INDEX_SLOTS, message
 
 # Header, slots and items of the worked example (docs/spec/store.md §17.5), in a smaller file: 7 slots, 10 items.
 HEADER = bytes.fromhex("0000018bcfe5687b0000018bcfe575ac000000000000000000000000000000c40000000300000005")
@@ -74,3 +75,14 @@ def test_a_missing_directory_has_no_files_and_other_names_are_passed_over(tmp_pa
     for name in ("20240101000000000", "notes.txt", "19990101000000000"):
         (tmp_path / name).touch()
     assert [path.name for path in index_files(tmp_path)] == ["19990101000000000", "20240101000000000"]
+
+
+def test_zeros_that_look_like_a_first_item_do_not_move_the_slots(bench):
+    """With 40 slots of the 50, items 1 and 2 would be zeros, whose offset is that of the first record, and slot 17 fits."""
+    with bench.open() as store:
+        properties = b"UNIQ_KEY\x0100000000000000000000000000000001\x02KEYS\x01k1 k2"
+        store.put(message(topic="RMQ_SYS_TRANS_HALF_TOPIC", properties=properties))
+        store._parts.index.catch_up()
+    data = np.frombuffer(next((bench.root / "index").iterdir()).read_bytes(), dtype=np.uint8)
+    assert np.flatnonzero(slots_of(data, INDEX_SLOTS)).tolist() == [17, 18, 27]
+    assert slot_count(data) == INDEX_SLOTS

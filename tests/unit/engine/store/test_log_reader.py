@@ -9,7 +9,7 @@ import pytest
 from broker_core.engine.store.inspection.log_reader import LogReader
 from tests.support.store_writer import StoreWriter
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+pytestmark = pytest.mark.usefixtures("both_ways", "both_platforms")
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from broker_core.engine.store.log_syncs import LogSyncs
 from broker_core.protocol.message.record import topic_field
 from tests.support.store_bench import BROKEN, FaultyDisk, message
 
+pytestmark = pytest.mark.usefixtures("both_platforms")
+
 DEADLINE_S = 60
 TOPIC = topic_field(b"Orders")
 FILE_BYTES = 1 << 14

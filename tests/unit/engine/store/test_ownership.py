@@ -23,6 +23,7 @@ import sys
 from pathlib import Path
 from broker_core.config import StoreConfig
 from broker_core.engine.store.message_store import MessageStore
+
 with MessageStore.open(StoreConfig(root=Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.read()

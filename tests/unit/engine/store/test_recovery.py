@@ -16,7 +16,7 @@ from tests.support.machine_code import library
 from tests.support.store_bench import LOG_FILE_BYTES, message
 from tests.support.store_check import check_closed_store, log_records
 
-pytestmark = pytest.mark.usefixtures("both_ways")
+pytestmark = pytest.mark.usefixtures("both_ways", "both_platforms")
 
 
 @pytest.fixture(params=["machine code", "python"], autouse=True)

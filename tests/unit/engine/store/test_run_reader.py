@@ -9,7 +9,7 @@ import pytest
 from broker_core.engine.store import cold_read, run_reader
 from broker_core.engine.store.cold_read import ResidentPieces
 from broker_core.engine.store.results import GetStatus
-from broker_core.native import addresses
+from broker_core.platform import page_cache
 from tests.support.store_bench import LOG_FILE_BYTES, message
 
 
@@ -165,7 +165,7 @@ def asked(store, monkeypatch):
         return position not in asked.missing
 
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(cold_read, "is_resident", is_resident)
+    monkeypatch.setattr(page_cache, "is_resident", is_resident)
     return asked
 
 
@@ -219,7 +219,7 @@ def test_where_nothing_can_be_asked_all_counts_as_in_memory(store, monkeypatch):
     with monkeypatch.context() as deleted:
         deleted.setattr(log, "map_at", lambda _base: None)
         assert pieces.has(0, 100)
-    monkeypatch.setattr(addresses, "_mincore", None)
+    monkeypatch.setattr(page_cache, "is_resident", page_cache.plain_is_resident)
     assert ResidentPieces(store._parts.commit_log, Seconds()).has(0, 100)
 
 

@@ -20,6 +20,7 @@ from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import decode_record
+from tests.support.plain_ways import take_plain_ways
 from tests.support.queue_rows import check_rows_of
 from tests.support.store_bench import StoreBench, message
 from tests.support.store_check import check_closed_store
@@ -76,7 +77,12 @@ class StoreMachine(RuleBasedStateMachine):
         assert (result.status, result.queue_offset) == (PutStatus.PUT_OK, len(queue))
         self.stored(Put(result.physical_offset, body, self.bench.clock.now_ms, keys, (topic, queue_id)))
 
-    @rule(topic=_topics, queue_id=_queue_ids, bodies=st.lists(st.binary(max_size=60), min_size=1, max_size=8), keys=_keys)
+    @rule(
+        topic=_topics,
+        queue_id=_queue_ids,
+        bodies=st.lists(st.binary(min_size=1, max_size=60), min_size=1, max_size=8),
+        keys=_keys,
+    )
     def put_batch(self, topic, queue_id, bodies, keys):
         queue = self.model.setdefault((topic, queue_id), [])
         framed = encode_batch(BatchMember(0, body, properties(keys)) for body in bodies)
@@ -222,5 +228,23 @@ class StoreMachine(RuleBasedStateMachine):
             shutil.rmtree(self.place)
 
 
+class PlainWaysStoreMachine(StoreMachine):
+    """The same with nothing of the system that only some systems have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ways = pytest.MonkeyPatch()
+        take_plain_ways(self.ways)
+
+    def teardown(self):
+        try:
+            super().teardown()
+        finally:
+            self.ways.undo()
+
+
 StoreMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 TestStoreAgainstAModel = StoreMachine.TestCase
+
+PlainWaysStoreMachine.TestCase.settings = settings(max_examples=10, stateful_step_count=25, deadline=None)
+TestStoreAgainstAModelByPlainWays = PlainWaysStoreMachine.TestCase

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gui.main_window.links import LINK_CHARACTERS_MAX, LinkError, is_link, link_to, place_of
+from gui.main_window.links import LINK_CHARACTERS_MAX, LinkError, cluster_of, is_link, link_to, place_of
 from gui.main_window.places import PagePlace
 
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: name.strip("/") and not name.isspace())
@@ -35,6 +35,11 @@ def test_an_id_is_written_in_large_letters_and_spaces_around_a_link_do_not_count
     assert place_of("  ORBIT://message/7f000001 ") == PagePlace("messages", {"message_id": "7F000001"})
 
 
+@pytest.mark.parametrize(("link", "name"), [("orbit://connection/prod", "prod"), ("orbit://connection/a%20%2F%20b", "a / b")])
+def test_a_link_to_a_connection_shows_its_first_page(link, name):
+    assert (cluster_of(link), place_of(link)) == (name, PagePlace("overview", {}))
+
+
 @given(topic=NAMES, queue=st.integers(0, 10**6), offset=st.integers(0, 10**17), group=NAMES)
 def test_what_was_copied_leads_back(topic, queue, offset, group):
     for place in (
@@ -60,6 +65,8 @@ def test_a_link_never_acts():
         ("orbit://overview/deeper", "a link to a page"),
         ("orbit://topic", "names one"),
         ("orbit://topic/a/b", "names one"),
+        ("orbit://connection", "names one"),
+        ("orbit://connection/a/b", "names one"),
         ("orbit://message/orders/x/1", "a link to a message"),
         ("orbit://message/a/b", "a link to a message"),
         ("orbit://[", "cannot be read"),

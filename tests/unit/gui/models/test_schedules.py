@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from gui.models.schedules import DAILY, Schedule, due, read_schedules, schedules_text
 
@@ -33,3 +34,19 @@ def test_what_is_no_schedule_is_left_out():
     whole = schedules_text([DAY])
     broken, endless = whole.replace("510", "1440"), whole.replace("510", "Infinity")
     assert [read_schedules(text) for text in ("", "{", "[1, {}]", '{"a": 1}', broken, endless)] == [[]] * 6
+
+
+def test_a_report_of_every_night_is_due_at_its_local_time_also_around_a_clock_change():
+    berlin, night = ZoneInfo("Europe/Berlin"), Schedule("throughput", ("/data",), minute=2 * 60 + 30)
+
+    def last(text):
+        now = datetime.fromisoformat(text).replace(tzinfo=UTC).astimezone(berlin)
+        return night.last_before(now).astimezone(UTC).isoformat()[:16]
+
+    assert last("2026-03-28T12:00") == "2026-03-28T01:30"
+    assert last("2026-03-29T00:59") == "2026-03-28T01:30"
+    assert last("2026-03-29T01:00") == "2026-03-29T01:00", "02:30 does not exist: at the end of the gap"
+    assert last("2026-03-30T12:00") == "2026-03-30T00:30"
+    assert last("2026-10-25T00:29") == "2026-10-24T00:30"
+    assert last("2026-10-25T00:30") == last("2026-10-25T12:00") == "2026-10-25T00:30", "02:30 comes twice: once"
+    assert last("2026-10-26T12:00") == "2026-10-26T01:30"

@@ -19,7 +19,8 @@ from tests.support.languages import shown_in
 BROKER_CORE = Path(__file__).resolve().parents[4] / "broker_core"
 CHINESE = re.compile("[\u4e00-\u9fff]")
 ENGLISH_WORDS = re.compile(r"[A-Za-z]{4,}")
-NAMES = {"HOST", "PORT", "NameServer", "SOCKS", "orders", "Broker", "billing", "brokerIP", "namesrvAddr", "secret", "access"}
+NAMES = {"HOST", "PORT", "NameServer", "SOCKS", "orders", "Broker", "billing", "brokerIP", "namesrvAddr", "secret", "access",
+         "Orbit", "Proxy", "gRPC", "RocketMQ", "grpc"}  # fmt: skip
 LINES = {
     "complete: 10 copied; receipt: /r.jsonl": "完成：已复制 10；回执：/r.jsonl",
     "partial: 3 sent, 1 failed, 6 left; it was stopped; receipt: /r; go on with: orbit replay --resume /r":

@@ -70,3 +70,10 @@ def test_equal_stacks_stand_together_the_most_frequent_first():
 @pytest.mark.parametrize("text", ["", "\n\n", "one line", "a TID: \n\n\n b"])
 def test_any_text_is_taken_for_a_dump(text):
     assert len(read_stacks(text)) <= 2
+
+
+def test_a_retry_topic_is_no_disagreement():
+    """Clients of remoting subscribe it by themselves, those of gRPC do not."""
+    over_remoting = info("a", **{"orders": "*", "%RETRY%g": "*"})
+    over_grpc = info("b", orders="*")
+    assert findings([over_remoting, over_grpc], NOW_MS) == []

@@ -80,3 +80,33 @@ def test_versions_are_written_with_dots(name, shown):
 
 def test_languages_have_the_names_that_people_write():
     assert [language_text(name) for name in ("JAVA", "CPP", "NODE_JS", "COBOL")] == ["Java", "C++", "Node.js", "Cobol"]
+
+
+def test_protocol_type_streams_and_leases_are_those_of_the_page():
+    page = fake_connections()
+    count = len(page.side)
+    page = replace(
+        page,
+        version=["5.0.8"] * count,
+        protocol=["gRPC", *["remoting"] * (count - 1)],
+        streams=[3, *[-1] * (count - 1)],
+        leases=[7, *[-1] * (count - 1)],
+        member_kind=["simple consumer", *["push consumer"] * (len(page.member_row) - 1)],
+    )
+    first, second = rows_of(page)[:2]
+    assert (first.protocol, first.kind, first.streams, first.leases) == ("gRPC", "simple consumer", 3, 7)
+    assert (first.program, first.client) == ("Java 5.0.8", "Java 5.0.8 gRPC")
+    assert (second.client, second.streams, second.leases) == ("Java 5.0.8", -1, -1)
+
+
+def test_an_sdk_of_grpc_has_versions_of_its_own():
+    page = fake_connections()
+    everywhere = replace(page, version=["1.0.3"] * len(page.side))
+    assert rows_of(everywhere)[0].note is ConnectionNote.OLD
+    assert rows_of(replace(everywhere, protocol=["gRPC"] * len(page.side)))[0].note is ConnectionNote.NONE
+
+
+def test_a_page_without_protocols_has_none():
+    page = replace(fake_connections(), protocol=[], streams=[], leases=[], member_kind=[])
+    row = rows_of(page)[0]
+    assert (row.protocol, row.kind, row.streams, row.leases) == ("", "", -1, -1)

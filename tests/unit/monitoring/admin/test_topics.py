@@ -30,6 +30,7 @@ def test_a_topic_is_deleted_at_broker_and_name_server():
         ("orders", {}, TopicType.NORMAL),
         ("orders", {"order": True}, TopicType.FIFO),
         ("orders", {"declared": "TRANSACTION"}, TopicType.TRANSACTION),
+        ("orders", {"declared": "UNSPECIFIED"}, TopicType.UNSPECIFIED),
         ("orders", {"declared": "SOMETHING"}, TopicType.NORMAL),
         ("%RETRY%g", {}, TopicType.RETRY),
         ("%DLQ%g", {}, TopicType.DEAD_LETTER),

@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from broker_core.protocol.grpc.framing import GrpcStatus, timeout_seconds, trailers
 from broker_core.protocol.http2.connection import Http2Connection, Http2Error, Http2Limits
-from broker_core.protocol.http2.frames import PREFACE, ErrorCode, Flag, FrameType, frame, head_at, settings_frame, window_update
+from broker_core.protocol.http2.frames import (
+    PREFACE,
+    ErrorCode,
+    Flag,
+    FrameType,
+    Setting,
+    frame,
+    head_at,
+    settings_frame,
+    window_update,
+)
 from broker_core.protocol.http2.header_blocks import RESPONSE, literal
 
 HEADERS = [(":method", "POST"), (":path", "/s/m"), (":scheme", "http"), ("content-type", "application/grpc")]
@@ -25,7 +35,7 @@ class Recorder:
 
     def request(self, stream, headers):
         self.streams[stream.id] = stream
-        self.events.append(("request", stream.id, dict(headers)[b":path"]))
+        self.events.append(("request", stream.id, dict(headers)[":path"]))
 
     def data(self, stream, data):
         self.events.append(("data", stream.id, data))
@@ -82,7 +92,7 @@ def code_of(error):
 def test_a_request_and_its_answer():
     peer = Peer()
     peer.send(peer.headers(1), data(1, b"hello", end=True))
-    assert peer.recorder.events == [("request", 1, b"/s/m"), ("data", 1, b"hello"), ("ended", 1)]
+    assert peer.recorder.events == [("request", 1, "/s/m"), ("data", 1, b"hello"), ("ended", 1)]
     stream = peer.recorder.streams[1]
     peer.connection.send_headers(stream, RESPONSE)
     peer.connection.send_data(stream, b"answer")
@@ -106,7 +116,7 @@ def test_frames_may_arrive_in_any_pieces(cuts):
     for cut in [*cuts, len(whole)]:
         connection.receive(whole[at : at + cut])
         at += cut
-    assert recorder.events == [("request", 1, b"/s/m"), ("data", 1, b"a" * 50), ("data", 1, b"b"), ("ended", 1)]
+    assert recorder.events == [("request", 1, "/s/m"), ("data", 1, b"a" * 50), ("data", 1, b"b"), ("ended", 1)]
 
 
 def test_a_header_block_in_several_frames():
@@ -117,7 +127,7 @@ def test_a_header_block_in_several_frames():
         frame(FrameType.CONTINUATION, 0, 1, block[5:9]),
         frame(FrameType.CONTINUATION, Flag.END_HEADERS, 1, block[9:]),
     )
-    assert peer.recorder.events == [("request", 1, b"/s/m"), ("ended", 1)]
+    assert peer.recorder.events == [("request", 1, "/s/m"), ("ended", 1)]
 
 
 def test_padding_and_priority_are_skipped():
@@ -126,7 +136,7 @@ def test_padding_and_priority_are_skipped():
     padded = bytes((3,)) + bytes(5) + block + bytes(3)
     peer.send(frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.PADDED | Flag.PRIORITY, 1, padded))
     peer.send(data(1, b"\x02xy\0\0", end=True, flags=Flag.PADDED))
-    assert peer.recorder.events == [("request", 1, b"/s/m"), ("data", 1, b"xy"), ("ended", 1)]
+    assert peer.recorder.events == [("request", 1, "/s/m"), ("data", 1, b"xy"), ("ended", 1)]
 
 
 def test_a_cancelled_call():
@@ -285,3 +295,47 @@ def test_literals_are_read_by_any_decoder(name, value):
 )
 def test_timeouts(text, seconds):
     assert timeout_seconds(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+# ---- bounds over time, and whole answers ----
+
+
+def test_a_peer_that_pings_for_long_is_no_attacker():  # docs/spec/grpc.md §11, 54
+    peer = Peer(control_frames_max=100)
+    for _ in range(50):
+        peer.send(*(frame(FrameType.PING, 0, 0, bytes(8)) for _ in range(10)))
+        peer.connection.forgive(10)
+    with pytest.raises(Http2Error) as broken:
+        peer.send(*(frame(FrameType.PING, 0, 0, bytes(8)) for _ in range(101)))
+    assert code_of(broken) is ErrorCode.ENHANCE_YOUR_CALM
+
+
+def test_a_request_is_complete_before_its_last_data_is_served():
+    peer = Peer()
+    open_there = []
+    peer.recorder.data = lambda stream, _data: open_there.append(stream.is_open_there)
+    peer.send(peer.headers(1), data(1, b"a"), data(1, b"b", end=True))
+    assert open_there == [True, False]
+    assert peer.recorder.events[-1] == ("ended", 1)
+
+
+def test_a_whole_answer_leaves_as_three_frames():
+    peer = Peer()
+    peer.send(peer.headers(1, end=True))
+    stream = peer.recorder.streams[1]
+    assert peer.connection.send_whole(stream, RESPONSE, b"data", trailers(GrpcStatus.OK))
+    assert [(kind, flags, size) for kind, flags, _, payload in peer.sent() for size in [len(payload)]] == [
+        (FrameType.HEADERS, Flag.END_HEADERS, len(RESPONSE)),
+        (FrameType.DATA, 0, 4),
+        (FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, len(trailers(GrpcStatus.OK))),
+    ]
+    assert 1 not in peer.connection.streams
+
+
+@pytest.mark.parametrize(("settings", "is_complete"), [({Setting.INITIAL_WINDOW_SIZE: 3}, True), ({}, False)])
+def test_an_answer_that_the_window_or_the_request_does_not_allow_is_not_sent_whole(settings, is_complete):
+    peer = Peer()
+    peer.send(settings_frame(settings), peer.headers(1, end=is_complete))
+    peer.sent()
+    assert not peer.connection.send_whole(peer.recorder.streams[1], RESPONSE, b"data", trailers(GrpcStatus.OK))
+    assert peer.sent() == []

@@ -8,12 +8,25 @@ from broker_core.protocol.message.model import HostAddress
 
 @pytest.mark.parametrize(
     ("text", "packed"),
-    [("192.168.1.10:10911", "c0a8010a00002a9f"), ("[0:0:0:0:0:0:0:1]:30911", "00" * 15 + "01" + "000078bf")],
+    [
+        ("192.168.1.10:10911", "c0a8010a00002a9f"),
+        ("[::1]:30911", "00" * 15 + "01" + "000078bf"),
+        ("[2001:db8::a:0:0:1]:1", "20010db800000000000a00000000000100000001"),
+    ],
 )
-def test_an_address_has_the_bytes_of_the_record_and_javas_text(text, packed):
+def test_an_address_has_the_bytes_of_the_record_and_one_text(text, packed):
     address = HostAddress.parse(text)
     assert address.packed.hex() == packed
     assert str(address) == text
+
+
+def test_javas_text_of_an_address_is_read():
+    assert HostAddress.parse("[0:0:0:0:0:0:0:1]:30911") == HostAddress.parse("[::1]:30911")
+
+
+@pytest.mark.parametrize("text", ["192.168.1.10:10911", "[2001:db8::1]:1"])
+def test_an_address_is_read_from_its_bytes(text):
+    address = HostAddress.parse(text)
     assert HostAddress.from_packed(address.packed) == address
 
 

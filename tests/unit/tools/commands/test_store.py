@@ -96,17 +96,6 @@ def test_delay_levels_that_cannot_be_are_refused(root, capsys):
     assert "is no delay" in capsys.readouterr().err
 
 
-def test_a_reader_that_stops_early_is_no_fault(root):
-    program = "import sys; from broker_core.tools.commands.store import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, "dump", str(root)]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
-
-
 PEAK = """
 import re, sys
 from pathlib import Path

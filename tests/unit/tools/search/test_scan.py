@@ -97,7 +97,7 @@ messages = st.builds(
     properties=properties,
     stored=st.just(0),
     born=st.integers(NOW_MS - 5, NOW_MS + 5),
-    host=st.sampled_from(("10.0.0.7:40001", "10.0.0.8:1", "[0:0:0:0:0:0:0:1]:5")),
+    host=st.sampled_from(("10.0.0.7:40001", "10.0.0.8:1", "[::1]:5", "[2001:db8::a]:5")),
     reconsume=st.integers(0, 3),
     compression=st.sampled_from((None, None, Compression.ZLIB, Compression.LZ4, Compression.ZSTD)),
 )
@@ -192,7 +192,24 @@ def region_number(limit: int) -> Case:
     return f"prop.region = {limit}", holds
 
 
-hosts = st.sampled_from(("10.0.0.7", "10.0.0.8:1", "0:0:0:0:0:0:0:1"))
+def spelled(operator: str, written: str, meant: str) -> Case:
+    """A comparison with an address that is spelled in another way than messages are."""
+
+    def holds(told: Told) -> bool:
+        values = (told.host, told.host.rpartition(":")[0].strip("[]"))
+        if operator == "contains":
+            return any(meant in value for value in values)
+        return (meant in values) is not (operator == "!=")
+
+    literal = f"({quoted(written)})" if operator == "in" else quoted(written)
+    return f"host {operator} {literal}", holds
+
+
+hosts = st.sampled_from(("10.0.0.7", "10.0.0.8:1", "::1", "[::1]:5", "2001:db8::a"))
+SPELLINGS = (
+    ("0:0:0:0:0:0:0:1", "::1"), ("[::1]", "::1"), ("[0:0:0:0:0:0:0:1]:5", "[::1]:5"), ("2001:0DB8::000A", "2001:db8::a"),
+    ("2001:db8:0:0:0:0:0:a", "2001:db8::a"), ("2001:DB8:", "2001:db8:"),
+)  # fmt: skip
 leaves = st.one_of(
     texts("topic", lambda told: [told.topic], st.sampled_from(("orders", "pay", "%RETRY%g1", "nope"))),
     numbers("queue", lambda told: told.queue, st.integers(-1, 3)),
@@ -210,6 +227,11 @@ leaves = st.one_of(
     texts("prop.region", optional("region"), words),
     texts("group", group_of, st.sampled_from(("g1", "g2", "g"))),
     texts("host", lambda told: [told.host, told.host.rpartition(":")[0].strip("[]")], hosts),
+    st.builds(
+        lambda operator, spelling: spelled(operator, *spelling),
+        st.sampled_from(("=", "!=", "in", "contains")),
+        st.sampled_from(SPELLINGS),
+    ),
     st.sampled_from(("normal", "retry", "dead", "delayed", "half", "op")).map(
         lambda state: (f"state = {state}", lambda told: STATES[told.topic] == state)
     ),

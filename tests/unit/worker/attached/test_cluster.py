@@ -11,6 +11,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.errors import NetworkError, ReadOnlyConnectionError, RemoteError, UsageError
+from broker_core.protocol.admin.topics import read_topic_settings
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
@@ -118,7 +119,9 @@ def test_messages_are_sent_and_topics_created(tmp_path):
         assert (receipt.queue_id, receipt.queue_offset) == (1, 10)
         detail = await queries.answer(ReadMessageById(receipt.offset_message_id))
         assert (detail.body, detail.properties["KEYS"], detail.properties["own"]) == (b"new", "a b", "x")
-        await queries.answer(CreateTopic("U", 3, 2))
+        await queries.answer(CreateTopic("U", 3, 2, message_type="FIFO"))
+        settings = await queries.answer(AskBroker(RequestCode.GET_TOPIC_CONFIG, {"topic": "U"}))
+        assert read_topic_settings(settings.body).attributes == {"message.type": "FIFO"}
         await cluster.sampling.once()
         row = cluster.figures.of(BROKER).topics["U"]
         assert (row.read_queues, row.write_queues) == (3, 2)

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from broker_core.errors import UsageError
-from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.admin.proxies import HEARTBEAT_GROUP
+from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import emit, parse_object
 from broker_core.worker.attached.connections import PARTLY_KNOWN
 from broker_core.worker.questions.administration import AskBroker, CloseConnection, ListConnections
@@ -27,6 +28,8 @@ def watch(broker, scenario):
 
 
 def members(_connection, command):
+    if command.ext_fields["consumerGroup"] == HEARTBEAT_GROUP:
+        return command.reply(ResponseCode.CONSUMER_NOT_ONLINE, "no proxy runs")
     wanted = {"T": {"topic": "T", "subString": "a || b", "expressionType": "TAG"}}
     return command.reply(body=emit({"connectionSet": [MEMBER], "subscriptionTable": wanted}))
 
@@ -59,6 +62,22 @@ def test_members_of_groups_are_told_and_the_rest_is_unknown(broker, monkeypatch)
         assert broker.asked[RequestCode.GET_ALL_PRODUCER_INFO] == asked, "it is kept for a moment"
         with pytest.raises(UsageError, match="no request that ends a connection"):
             await queries.answer(CloseConnection("broker", "10.0.0.2:41"))
+
+    watch(broker, scenario)
+
+
+@pytest.mark.parametrize(
+    ("consume_type", "kind"),
+    [("CONSUME_PASSIVELY", "push consumer"), ("CONSUME_ACTIVELY", "pull consumer"), (None, "")],
+)
+def test_the_type_of_a_client_is_that_of_its_group(broker, consume_type, kind):
+    told = {"connectionSet": [MEMBER], "subscriptionTable": {}, "consumeType": consume_type}
+    broker.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _, command: command.reply(body=emit(told))
+
+    async def scenario(_cluster, queries):
+        page = await queries.answer(ListConnections())
+        assert page.member_kind == ["producer", kind]
+        assert page.protocol == []
 
     watch(broker, scenario)
 

@@ -8,8 +8,8 @@ from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.delay_levels import DelayLevels
-from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
-from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
+from broker_core.worker.attached.figures import UNLISTED_MS, ClusterFigures
 from broker_core.worker.questions.abilities import Ability
 from monitoring.collector import Collector
 from tests.support.clock import ManualClock
@@ -431,3 +431,33 @@ def test_a_lost_broker_without_timers_is_not_missing_in_their_sum(figures, tells
     assert WHEEL_TIMER_TOPIC not in figures.of("b").topics
     figures.lost("b", "gone")
     assert figures.snapshot().timers["pending"] == 3
+
+
+def members(figures):
+    catalog = figures.catalog()
+    return dict(zip(catalog.groups, ints(figures.snapshot().groups["members"]), strict=True)) if catalog else {}
+
+
+def test_a_group_that_no_broker_lists_a_client_of_is_offline(figures):
+    assert members(figures) == {"g": -1, "idle": -2}
+
+
+def test_where_proxies_serve_clients_that_no_broker_lists_may_be_online(figures):
+    syncer = PROXY_HEARTBEAT_TOPIC
+    figures.take_tables("a", {"T": TopicConfig("T", 1, 1, 6), syncer: TopicConfig(syncer, 1, 1, 6)}, frozenset({"idle"}))
+    assert members(figures) == {"g": -3, "idle": -2}
+    assert ints(figures.snapshot().positions["owner"]) == [-2, -2]
+    figures.take_members("a", "g", frozenset({"client"}))
+    assert ints(figures.snapshot().groups["members"])[0] == 1
+
+
+def test_a_group_that_consumes_has_clients_also_where_no_broker_lists_them(figures, clock):
+    catalog = figures.catalog()
+    clock.advance(1_000)
+    figures.take_positions("a", {("g", "T"): {0: 4}})
+    assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -1, "it may have consumed before they left"
+    clock.advance(1_000)
+    figures.take_positions("a", {("g", "T"): {0: 5}})
+    assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -3
+    clock.advance(UNLISTED_MS)
+    assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -1

@@ -11,7 +11,7 @@ from broker_core.worker.channel.worker_end import ChannelReader, ChannelWriter
 from broker_core.worker.questions.figures import Occurred
 from broker_core.worker.questions.lifecycle import Stage
 
-DEADLINE_S = 20.0
+DEADLINE_S = 90
 BIG = "x" * 200_000
 """More than a pipe takes."""
 

@@ -10,7 +10,7 @@ from broker_core.worker.embedded import messages as messages_module
 from broker_core.worker.embedded.queries import Queries
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.lifecycle import Shutdown
-from broker_core.worker.questions.stored_messages import BrowseQueue, MessageBody, MessagePage, ReadBody
+from broker_core.worker.questions.stored_messages import BrowseQueue, BrowseTopic, MessageBody, MessagePage, ReadBody, TopicPage
 from tests.support.engine import Engine
 
 
@@ -108,3 +108,34 @@ def test_a_request_of_administration_reaches_whom_it_is_for(queries: Queries):
 
     assert ask(name_server=False) == BrokerAnswer({"topic": "orders"}, b"broker")
     assert ask(name_server=True).body == b"name server"
+
+
+def test_all_queues_are_paged_by_time_into_both_directions(engine: Engine, queries: Queries):
+    for number in range(30):
+        engine.put("orders", number % 3, b"%d" % number)
+        engine.clock.advance(10)
+
+    def page(**edge) -> TopicPage:
+        answer = asyncio.run(queries.answer(BrowseTopic("orders", 10, **edge)))
+        assert isinstance(answer, TopicPage)
+        return answer
+
+    def bodies(found: TopicPage) -> set[int]:
+        return {int(body) for body in found.page.body_start}
+
+    newest = page()
+    assert bodies(newest) == set(range(20, 30))
+    assert newest.end == [10, 10, 10]
+    older = page(edge_queue=newest.queue, edge_offset=newest.first)
+    assert bodies(older) == set(range(10, 20))
+    assert older.end == newest.first
+    assert page(edge_queue=older.queue, edge_offset=older.end, newer=True).page == newest.page
+    oldest = page(newer=True)
+    assert (bodies(oldest), oldest.first) == (set(range(10)), [0, 0, 0])
+    assert bodies(page(edge_queue=oldest.queue, edge_offset=oldest.first)) == set()
+    at_ms = newest.page.store_ms[-1]
+    assert min(page(at_ms=at_ms).page.store_ms, default=at_ms) >= at_ms
+    with pytest.raises(UsageError, match="there is no topic"):
+        asyncio.run(queries.answer(BrowseTopic("nowhere", 10)))
+    with pytest.raises(UsageError, match="a page has 1 to"):
+        asyncio.run(queries.answer(BrowseTopic("orders", 0)))

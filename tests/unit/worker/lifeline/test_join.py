@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.protocol.message.model import HostAddress, StoredMessage
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.worker.lifeline.gather import Gathered
 from broker_core.worker.lifeline.join import join, readable_places
 from broker_core.worker.lifeline.model import EventKind, Evidence, Position
@@ -49,6 +50,34 @@ def test_a_retry_tells_that_an_attempt_failed_before_it():
     assert (attempt.topic, attempt.queue_offset) == ("orders", 7)
     assert waits.until_ms == retry.until_ms == BORN_MS + 10_050
     assert retry.at_ms - retry.until_ms == 20
+
+
+def popped(topic: str = "%RETRY%g_a_t", **properties: str) -> StoredMessage:
+    return record(topic, 300, 10_070, offset=3, reconsumed=1, **{"1ST_POP_TIME": "1"} | properties)
+
+
+BOTH = KnownNames({"g", "g_a"}, {"t", "a_t"})
+
+
+def test_the_topic_of_the_message_tells_which_of_two_pairs_its_retry_is_of():
+    for topic, group in (("t", "g_a"), ("a_t", "g")):
+        story = join(gathered(record(topic, 100, 5), popped(), known=BOTH), ())
+        assert [event.group for event in story.events if event.kind is EventKind.RETRY] == [group]
+        assert not any("Retry topic" in text for text in story.missing)
+
+
+def test_a_retry_of_two_possible_pairs_is_said_to_be():
+    story = join(gathered(popped(), known=BOTH), ())
+    assert [event.group for event in story.events if event.kind is EventKind.RETRY] == ["g / g_a"]
+    assert "Retry topic %RETRY%g_a_t fits several pairs of group and topic: g+a_t, g_a+t." in story.missing
+
+
+def test_a_retry_of_a_known_pair_and_of_the_newer_name_is_its_own():
+    one = join(gathered(popped(), known=KnownNames({"g_a"}, {"t"})), ())
+    newer = join(gathered(popped("%RETRY%g_a+t")), ())
+    for story in (one, newer):
+        assert [event.group for event in story.events if event.kind is EventKind.RETRY] == ["g_a"]
+        assert not any("Retry topic" in text for text in story.missing)
 
 
 def test_a_traced_attempt_is_not_inferred_as_well():
@@ -175,3 +204,44 @@ def test_a_delivery_after_its_time_is_late():
 
     assert [(event.kind, event.number) for event in events[1:]] == [(EventKind.DELAYED, 3), (EventKind.DELIVERED, -1)]
     assert events[-1].at_ms - events[-1].until_ms == 25
+
+
+# ---- protocols -----------------------------------------------------------------------------------------------------------
+
+
+def protocols(story):
+    return {event.kind: event.protocol for event in story.events}
+
+
+def test_a_client_of_grpc_is_known_by_the_host_that_its_proxy_noted():
+    story = join(gathered(record("orders", 100, 5, __BORNHOST="laptop")), ())
+    assert protocols(story) == {EventKind.PRODUCED: "gRPC", EventKind.STORED: ""}
+
+
+def test_a_client_of_remoting_is_born_elsewhere_than_the_broker_and_the_console_is_not():
+    broker = HostAddress.parse("10.0.0.9:10911")
+    sent = replace(record("orders", 100, 5), store_host=broker)
+    assert protocols(join(gathered(sent), ()))[EventKind.PRODUCED] == "remoting"
+    console = replace(sent, born_host=broker)
+    assert protocols(join(gathered(console), ()))[EventKind.PRODUCED] == ""
+
+
+def test_traces_are_written_by_clients_of_remoting():
+    pub = Trace(kind=TraceKind.PUB, position=900, message_id="U1", at_ms=BORN_MS, group="shop", is_success=True)
+    before = Trace(kind=TraceKind.BEFORE, position=901, message_id="U1", at_ms=BORN_MS + 9, group="g", request_id="R")
+    story = join(gathered(record("orders", 100, 5), traces=(pub, before)), ())
+    assert (protocols(story)[EventKind.SENT], protocols(story)[EventKind.ATTEMPT]) == ("remoting", "remoting")
+
+
+def test_a_retry_of_a_pop_tells_how_its_attempt_received_the_message():
+    first, _waits, retry = retried()
+    popped = replace(retry, properties=retry.properties | {"1ST_POP_TIME": "1"})
+    assert protocols(join(gathered(first, popped), ()))[EventKind.ATTEMPT] == "POP"
+    assert protocols(join(gathered(*retried()), ()))[EventKind.ATTEMPT] == ""
+
+
+def test_a_group_that_passed_a_message_has_the_protocol_of_its_members():
+    passed = Position("billing", "orders", 0, 7, 8, protocol="gRPC")
+    ahead = Position("audit", "orders", 0, 7, 3, protocol="gRPC")
+    story = join(gathered(record("orders", 100, 5, offset=7)), (passed, ahead))
+    assert (protocols(story)[EventKind.PASSED], protocols(story)[EventKind.AHEAD]) == ("gRPC", "")

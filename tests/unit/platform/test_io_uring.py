@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from broker_core.engine.store.kernel_sync import KernelSync
+from broker_core.platform.io_uring import KernelSync
 
 DEADLINE_MS = 60_000
 
@@ -72,7 +72,7 @@ def test_close_waits_for_what_is_under_way_and_may_come_again(kernel, descriptor
 
 
 def test_a_system_without_it_says_so(monkeypatch):
-    monkeypatch.setattr("broker_core.engine.store.kernel_sync._SETUP", 9_999)
+    monkeypatch.setattr("broker_core.platform.io_uring._SETUP", 9_999)
     with pytest.raises(OSError, match=os.strerror(errno.ENOSYS)):
         KernelSync()
 

@@ -25,6 +25,8 @@ import select
 import struct
 import sys
 
+assert sys.platform == "linux"
+
 _PARAMS = struct.Struct("=2I3I2I12x8IQ8IQ")
 _SQE = struct.Struct("=BBHiQQIIQ24x")
 _CQE = struct.Struct("=QiI")
@@ -55,10 +57,10 @@ class KernelSync:
     """
 
     def __init__(self) -> None:
-        if sys.platform != "linux" or not hasattr(os, "eventfd"):
+        if not hasattr(os, "eventfd"):
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         try:
-            import ctypes  # noqa: PLC0415  some builds of Python have none
+            import ctypes
         except ImportError as error:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from error
         self._ctypes = ctypes

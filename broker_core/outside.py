@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-DIGITS_MAX = 18
-"""Digits of a number that surely fits 64 bits."""
+DIGITS_MAX = 19
+"""Digits of a number of 64 bits with a sign."""
+_WHOLE_MAX = (1 << 63) - 1
 
 
 def read_json(text: str | bytes) -> Any:  # noqa: ANN401  what JSON can hold
@@ -31,5 +32,8 @@ def read_json(text: str | bytes) -> Any:  # noqa: ANN401  what JSON can hold
 
 
 def whole_of(text: str) -> int | None:
-    """The number of a text of at most `DIGITS_MAX` ASCII digits; None where it is none."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX else None
+    """The number of a text of ASCII digits, if it fits 64 bits with a sign; None where it does not, or is none."""
+    if not text.isascii() or not text.isdecimal() or len(text) > DIGITS_MAX:
+        return None
+    number = int(text)
+    return number if number <= _WHOLE_MAX else None

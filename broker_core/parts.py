@@ -1,0 +1,59 @@
+"""The parts that Orbit is installed in, and which packages show that a part is there.
+
+The core runs the broker, the name server, the client library, search, replay, copy and doctor. The window and the reports need
+packages of their own, which `pyproject.toml` lists under the names here.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from typing import Final
+
+from broker_core.errors import MissingPartError
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part beside the core.
+
+    Attributes:
+        name: As in ``pip install '.[NAME]'``.
+        user: What needs it, as the subject of a sentence.
+        modules: Modules that are there when the part is installed.
+    """
+
+    name: str
+    user: str
+    modules: tuple[str, ...]
+
+
+WINDOW: Final = Part("window", "the window", ("PySide6", "pyqtgraph", "keyring"))
+REPORTS: Final = Part("reports", "reports", ("pyspark", "pyarrow", "pandas", "numba", "plotly", "jinja2", "xlsxwriter"))
+SAVED: Final = Part("window", "saved connections", ("PySide6", "keyring"))
+SCHEMAS: Final = Part("window", "bodies of a .proto schema", ("grpc_tools",))
+PARQUET: Final = Part("reports", "Parquet files", ("pyarrow",))
+
+
+def lacks(part: Part) -> list[str]:
+    """Modules of the part that are not installed; none is imported."""
+    return [name for name in part.modules if importlib.util.find_spec(name) is None]
+
+
+def require(part: Part) -> None:
+    """Return if the part is installed.
+
+    Raises:
+        MissingPartError: It is not, or not as a whole; the message says how to install it.
+    """
+    if missing := lacks(part):
+        raise MissingPartError(install_text(part, missing))
+
+
+def install_text(part: Part, missing: list[str]) -> str:
+    """What is missing and how to install it, as a sentence."""
+    return (
+        f"{part.user} need{'s' if part.user.startswith('the ') else ''} packages that are not installed: {', '.join(missing)}. "
+        f"Install Orbit again with its part “{part.name}”: pip install 'ORBIT[{part.name}]', where ORBIT is the folder or the "
+        "wheel that it was installed from"
+    )

@@ -1,0 +1,74 @@
+"""`TableExport`: writes all shown rows of a table as CSV; the one way for every table of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from broker_core.api import csv_bytes
+from gui.event_loop.turns import next_turn
+from gui.models.table import Column, ColumnTableModel
+from gui.operations.files import write_file
+from gui.theme.tokens import State
+from gui.widgets.popups import ask_to_save
+from gui.words.error_words import kept_line
+from gui.words.text import Words, count_text, tr
+
+ROWS_A_TURN = 400
+"""Texts of so many rows are made in one turn of the loop."""
+
+
+@runtime_checkable
+class Told(Protocol):
+    """A page or window that shows how an export ended."""
+
+    def tell(self, words: Words, state: State) -> None:
+        """Show it."""
+
+
+class TableExport(QObject):
+    """The export of one table. The rows are those at its begin, in their order; hidden columns are left out."""
+
+    def __init__(self, table: QWidget, model: ColumnTableModel[Any], columns: Sequence[Column[Any]]) -> None:
+        super().__init__(table)
+        self._table = table
+        self._model = model
+        self._columns = columns
+
+    def ask(self) -> QFileDialog:
+        """Ask for the file."""
+        return ask_to_save(self._table, tr("Export the table"), "table.csv", self.write, ["CSV (*.csv)"])
+
+    def write(self, path: Path) -> None:
+        """Make the texts, some rows a turn, and write them off the GUI thread."""
+        columns, rows = self._columns, self._model.shown_rows
+        lines: list[list[str]] = [[tr(column.title) for column in columns]]
+
+        def go_on() -> None:
+            begin = len(lines) - 1
+            lines.extend([column.text(row) for column in columns] for row in rows[begin : begin + ROWS_A_TURN])
+            if len(lines) <= len(rows):
+                next_turn(self, go_on)
+            else:
+                write_file(self, path, lambda: csv_bytes(lines), done, self._failed)
+
+        def done(_size: int) -> None:
+            count = count_text(len(rows))
+            self._tell(lambda: tr("{count} rows are exported to {path}", count=count, path=path), State.HEALTHY)
+
+        go_on()
+
+    def _failed(self, error: Exception) -> None:
+        reason: Callable[[], str] = kept_line(error)
+        self._tell(lambda: tr("The table was not exported: {reason}", reason=reason()), State.CRITICAL)
+
+    def _tell(self, words: Words, state: State) -> None:
+        around: QWidget | None = self._table
+        while around is not None and not isinstance(around, Told):
+            around = around.parentWidget()
+        if around is not None:
+            around.tell(words, state)

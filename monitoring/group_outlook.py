@@ -1,0 +1,138 @@
+"""Where the lag of a group goes: its forecast, the queue that drains last, and whether more consumers would help. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from broker_core.api import names as reserved
+from monitoring.lag import STEADY_MESSAGES_PER_S, Forecast, LagOutlook
+from monitoring.sample_blocks import Ints
+from monitoring.series import History
+from monitoring.state import ClusterState
+
+QUEUE_KNOWN_MS = 30_000
+"""Length of the newest stretch from which slopes of single queues are known, because a queue has few stored offsets."""
+ONE_QUEUE_SHARE = 0.8
+"""A queue with this share of a group's lag holds it up alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDrain:
+    """The queue of a group that drains last."""
+
+    topic: str
+    queue_id: int
+    lag_messages: float
+    drained_ms: float
+    """Infinite: its lag does not shrink."""
+
+
+class HelpKind(Enum):
+    """What would let a lag shrink that does not."""
+
+    MORE_CONSUMERS = "more consumers"
+    TOO_FEW_QUEUES = "too few queues"
+    """Even one consumer for each queue would be too slow."""
+    ALL_QUEUES_TAKEN = "all queues taken"
+    """There is a consumer for each queue already."""
+    ONE_QUEUE = "one queue"
+    """Nearly all of the lag is in one queue, which one consumer reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """Advice on a lag; ``more`` is the least number of further consumers."""
+
+    kind: HelpKind
+    queues: int
+    """Most consumers that can take part: the queues of the topic with most of them."""
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOutlook:
+    """Forecast of a group."""
+
+    forecast: Forecast
+    slowest: QueueDrain | None = None
+    """None: unknown, or nothing waits."""
+    help: Help | None = None
+    """None: nothing is needed, or too little is known."""
+
+    @property
+    def drained_in_ms(self) -> float:
+        """Time until the slowest queue is read; NaN if the lag does not drain or its direction is unknown."""
+        whole = self.forecast.drained_in_ms
+        return whole if math.isnan(whole) or self.slowest is None else max(whole, self.slowest.drained_ms)
+
+
+def lag_series(group: str) -> str:
+    """Name of a group's lag in `History`."""
+    return f"group:{group}.lag_messages"
+
+
+def group_outlook(history: History, state: ClusterState, group: str) -> GroupOutlook:
+    """The outlook of a group, by what came after the newest turn of its lag."""
+    if group not in state.catalog.groups:
+        return GroupOutlook(Forecast(math.nan, math.nan))
+    row = state.catalog.groups.index(group)
+    found = history.forecast(lag_series(group), float(state.group_lag_messages[row]))
+    positions = np.flatnonzero(np.asarray(state.catalog.position_group, np.int64) == row)
+    slowest = _slowest(history, state, positions, found)
+    members = int(state.group_members[row])
+    out_rate = history.mean(f"group:{group}.got_rate", found.known_ms) if not math.isnan(found.known_ms) else math.nan
+    return GroupOutlook(found, slowest, _help(state, positions, found, slowest, _Consumption(members, out_rate)))
+
+
+def _slowest(history: History, state: ClusterState, positions: Ints, found: Forecast) -> QueueDrain | None:
+    lags = state.position_lag_messages[positions]
+    waiting = positions[np.nan_to_num(lags) >= 1]
+    if not len(waiting) or math.isnan(found.slope) or found.known_ms < QUEUE_KNOWN_MS:
+        return None
+    slopes = history.queue_lags.slopes(waiting, found.known_ms)
+    if np.isnan(slopes).any():
+        return None
+    lags = state.position_lag_messages[waiting]
+    drains = slopes < -STEADY_MESSAGES_PER_S / len(positions)
+    times = np.where(drains, lags / np.maximum(-slopes, 1e-9) * 1_000, np.inf)
+    # Of several that never drain, the one with most lag.
+    last = int(np.lexsort((lags, times))[-1])
+    queue = state.catalog.position_queue[waiting[last]]
+    topic = state.catalog.topics[state.catalog.queue_topic[queue]]
+    return QueueDrain(topic, state.catalog.queue_id[queue], float(lags[last]), float(times[last]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Consumption:
+    members: int
+    rate: float
+    """Messages/s of all members."""
+
+
+def _help(state: ClusterState, positions: Ints, found: Forecast, slowest: QueueDrain | None, now: _Consumption) -> Help | None:
+    queues = _queues_max(state, positions)
+    if now.members < 1 or queues < 1 or found.outlook is not LagOutlook.GROWING:
+        return None
+    if slowest is not None and queues > 1 and slowest.lag_messages >= ONE_QUEUE_SHARE * found.lag_messages:
+        return Help(HelpKind.ONE_QUEUE, queues)
+    if now.members >= queues:
+        return Help(HelpKind.ALL_QUEUES_TAKEN, queues)
+    if math.isnan(now.rate) or now.rate <= 0:
+        return None
+    # Consumers of a growing lag are busy: each one more consumes as much as each of them.
+    wanted = math.floor((now.rate + found.slope) / (now.rate / now.members)) + 1
+    if wanted > queues:
+        return Help(HelpKind.TOO_FEW_QUEUES, queues)
+    return Help(HelpKind.MORE_CONSUMERS, queues, max(1, wanted - now.members))
+
+
+def _queues_max(state: ClusterState, positions: Ints) -> int:
+    """Queues of the group's topic with most of them; its retry topic does not count."""
+    topics = np.asarray(state.catalog.queue_topic, np.int64)[np.asarray(state.catalog.position_queue, np.int64)[positions]]
+    names = state.catalog.topics
+    own = [int(topic) for topic in topics.tolist() if not names[topic].startswith(reserved.RETRY_PREFIX)]
+    return int(np.bincount(own).max()) if own else 0

@@ -1,0 +1,170 @@
+"""Figures that stand in two places of the window are the same, in one state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QSettings
+
+from gui.main_window.side_bar import COUNT_WORDS, SideBar, show_counts
+from gui.main_window.status_bar import StatusBar
+from gui.models.favourites import Pins
+from gui.models.pin_rows import PinBook
+from gui.operations.tasks import TaskList
+from gui.views.alerts.view import AlertsView
+from gui.views.clients.view import ClientsView
+from gui.views.consumers.view import ConsumersView
+from gui.views.dead_letters.view import DeadLettersView
+from gui.views.delay.view import DelayView
+from gui.views.overview.view import OverviewView
+from gui.views.page import PageView
+from gui.views.registry import PAGES
+from gui.views.topics.topic_view import TopicView
+from gui.views.topics.view import TopicsView
+from gui.views.transactions.lists import OPEN
+from gui.views.transactions.view import TransactionsView
+from gui.words.text import TimeZoneChoice, count_text, short_count_text
+from monitoring.admin.connections import BROKER
+from monitoring.lag_limits import SHIPPED
+from tests.support.fake_operations import fake_connections
+from tests.support.fake_source import FakeSource
+
+VIEWS: dict[str, type[PageView]] = {
+    "topics": TopicsView,
+    "consumers": ConsumersView,
+    "dead_letters": DeadLettersView,
+    "delay": DelayView,
+    "transactions": TransactionsView,
+    "clients": ClientsView,
+    "alerts": AlertsView,
+}
+
+
+def number(text: str) -> int:
+    """The first number of a text."""
+    found = re.search(r"\d[\d,]*", text)
+    assert found is not None, text
+    return int(found[0].replace(",", ""))
+
+
+def chips(view: PageView) -> list[str]:
+    return [chip.text for chip in view.header._chips if not chip.isHidden()]
+
+
+OPENS_WITH: dict[str, Callable[..., str]] = {
+    "topics": lambda view: view.header.facts,
+    "consumers": lambda view: view.foot.text(),
+    "dead_letters": lambda view: chips(view)[0],
+    "delay": lambda view: view.tiles["pending"].value_label.text(),
+    "transactions": lambda view: chips(view)[0],
+    "clients": lambda view: view.header.facts,
+    "alerts": lambda view: chips(view)[0],
+}
+"""The number with which a page opens."""
+
+
+@pytest.fixture
+def bar(qtbot, theme, tmp_path):
+    made = SideBar(theme, PAGES, Pins(QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)))
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture
+def source() -> FakeSource:
+    made = FakeSource()
+    on_brokers = fake_connections().side.count(BROKER)
+    made.state = replace(made.state, totals={**made.state.totals, "connections": float(on_brokers)})
+    return made
+
+
+def column(model, row, key: str) -> str:
+    return next(one.text(row) for one in model.columns if one.key == key)
+
+
+def row_of(model, name: str):
+    return next(row for row in model.rows if row.name == name)
+
+
+def test_every_badge_has_a_page():
+    assert VIEWS.keys() == COUNT_WORDS.keys() == OPENS_WITH.keys()
+
+
+@pytest.mark.parametrize("page_id", VIEWS)
+def test_a_badge_is_the_number_with_which_its_page_opens(show_page, bar, source, page_id):
+    view = show_page(VIEWS[page_id], source)
+    firing = view.context.alerts.firing
+    assert firing > 0
+    show_counts(bar, source.state, alerts_firing=firing, lag_is_over=False, dead_are_alarming=False)
+    assert number(bar.items[page_id].toolTip()) == number(OPENS_WITH[page_id](view))
+
+
+def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
+    consumers = show_page(ConsumersView, source)
+    overview = show_page(OverviewView, source)
+    topics = {"payment-settle": "payments", "order-service": "orders"}
+    pins = consumers.context.pins
+    for group, topic in topics.items():
+        pins.groups.toggle(group)
+        listed = row_of(consumers.groups, group)
+        tabled = row_of(overview.tables.make().groups, group)
+        page = show_page(TopicView, source)
+        page.open({"topic": topic, "tab": "consumers"})
+        page.state_changed(source.state)
+        consumers.open({"group": group})
+        assert chips(consumers) == [page._health_of(row_of(page.consumers, group))[0]]
+        for key, other in (("lag", "lag"), ("behind", "behind"), ("forecast", "drains")):
+            assert column(consumers.groups, listed, key) == column(overview.tables.make().groups, tabled, other), key
+        facts = consumers.lag.facts
+        assert facts["lag"].value.text() == column(consumers.groups, listed, "lag")
+        assert facts["in"].value.text() == column(consumers.groups, listed, "in").removesuffix("/s")
+        assert facts["out"].value.text() == column(consumers.groups, listed, "out").removesuffix("/s")
+        assert consumers.lag.outlook.forecast.outlook is tabled.outlook.forecast.outlook
+    pinned = {row.name: row.value for row in PinBook(pins).rows(source.state, SHIPPED, 10) if row.is_group}
+    assert pinned == {group: short_count_text(row_of(consumers.groups, group).lag_messages) for group in topics}
+
+
+def test_a_topic_is_described_alike_on_all_pages(show_page, source):
+    topics = show_page(TopicsView, source)
+    overview = show_page(OverviewView, source)
+    busiest = overview.tables.make().topics
+    for row in busiest.rows:
+        listed = row_of(topics.model, row.name)
+        assert column(busiest, row, "in").removesuffix("/s") == column(topics.model, listed, "in").removesuffix("/s")
+        assert listed.average_bytes == row.average_bytes
+
+
+def test_totals_are_the_same_on_the_overview_the_status_bar_and_the_side_bar(show_page, bar, source, theme, qtbot):
+    overview = show_page(OverviewView, source)
+    status = StatusBar(theme, TaskList(), TimeZoneChoice())
+    qtbot.addWidget(status)
+    status.show_figures(source.state)
+    tiles = overview.tiles.tiles
+    assert status.figures["In"] == tiles["in"].value_label.text()
+    assert status.figures["Out"] == tiles["out"].value_label.text()
+    assert status.figures["Lag"] == tiles["lag"].value_label.text()
+    alerts = overview.context.alerts
+    show_counts(bar, source.state, alerts_firing=alerts.firing, lag_is_over=False, dead_are_alarming=False)
+    assert number(bar.items["consumers"].toolTip()) == number(tiles["lag"].value_label.text())
+    assert number(bar.items["dead_letters"].toolTip()) == number(tiles["dead"].value_label.text())
+    assert number(bar.items["alerts"].toolTip()) == number(chips(overview)[0])
+    assert number(bar.items["topics"].toolTip()) == number(overview.tables.make()._all_topics.text())
+    consumers = show_page(ConsumersView, source)
+    groups = number(overview.tables.make()._all_groups.text())
+    assert consumers.foot.text().endswith(f"in {count_text(groups)} groups")
+
+
+def test_the_transactions_of_chip_filter_and_foot_are_as_many(show_page, source):
+    view = show_page(TransactionsView, source)
+    undecided = number(chips(view)[0])
+    assert number(view.filters._buttons[OPEN].text()) == undecided
+    assert f"of {count_text(undecided)} undecided" in view.foot.text()
+
+
+def test_the_clients_of_a_list_are_those_of_its_facts(show_page, source):
+    view = show_page(ClientsView, source)
+    parts = [number(part) for part in view.header.facts.split(", ") if re.search("connected|to the name server|itself", part)]
+    assert sum(parts) == len({(row.side, row.address) for row in view.clients.rows})

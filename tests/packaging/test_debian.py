@@ -1,0 +1,28 @@
+"""`./orbit` on bare Debian releases: two commands, and the window opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.packaging.journeys import open_the_window, run_a_report, run_the_core
+from tests.support.fresh_machine import Figures, copy_sources, debian
+from tests.support.virtual_screen import VirtualScreen
+
+RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+
+
+@pytest.mark.parametrize("suite", RELEASES)
+def test_the_script_sets_all_up_on_a_bare_system(suite: str, scratch: Path, figures: Figures, screen: VirtualScreen):
+    place = debian(scratch, suite, f"script-{suite}", "python3", "python3-venv", "ca-certificates")
+    copy_sources(place.root / "orbit")
+    orbit = ["/orbit/orbit"]
+    with figures.timed(f"./orbit setup, {RELEASES[suite]}"):
+        place.run(*orbit, "setup")
+    folder = "/root/work"
+    run_the_core(place, orbit, folder)
+    with place.offline() as cut_off:
+        open_the_window(cut_off, orbit, folder, screen, scratch / "pictures" / f"script-{suite}.png")
+        run_a_report(cut_off, orbit, folder)
+    place.run("rm", "-rf", "/orbit/.venv")

@@ -1,0 +1,67 @@
+// The Node SDK of RocketMQ 5 in one case of a list of conformance: ENDPOINT CASE; prints "case NAME RESULT".
+'use strict';
+const { Producer, SimpleConsumer } = require('rocketmq-client-nodejs');
+
+const endpoints = process.argv[2];
+const WAIT_MS = 60000;
+const quiet = { info() {}, warn() {}, error() {}, debug() {} };
+const pause = ms => new Promise(done => setTimeout(done, ms));
+
+async function consumer(consumerGroup, topic) {
+  const made = new SimpleConsumer({ consumerGroup, endpoints, namespace: '', logger: quiet, awaitDuration: 5000,
+    subscriptions: new Map().set(topic, '*') });
+  await made.startup();
+  return made;
+}
+
+async function receive(from, count) {
+  const found = [];
+  const end = Date.now() + WAIT_MS;
+  while (found.length < count && Date.now() < end) {
+    try {
+      for (const view of await from.receive(16, 30000)) {
+        found.push(view.body.toString());
+        await from.ack(view);
+      }
+    } catch {
+      await pause(200); // the broker is away
+    }
+  }
+  return found;
+}
+
+async function send(producer, topic, body) {
+  const end = Date.now() + WAIT_MS;
+  for (;;) {
+    try {
+      return await producer.send({ topic, body: Buffer.from(body) });
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await pause(200);
+    }
+  }
+}
+
+async function compressed() {
+  const source = await consumer('packed-node', 'packed');
+  const found = await receive(source, 3);
+  console.log('case compressed', found.filter(body => body === 'packed '.repeat(500)).length);
+  await source.shutdown();
+}
+
+async function again() {
+  const producer = new Producer({ endpoints, namespace: '', logger: quiet, topics: ['again-node'] });
+  await producer.startup();
+  const source = await consumer('again-node', 'again-node');
+  for (const body of ['before', 'after']) {
+    await send(producer, 'again-node', body);
+    for (const found of await receive(source, 1)) console.log('case', body, found);
+    console.log('waiting');
+    await new Promise(done => process.stdin.once('data', done));
+  }
+  await source.shutdown();
+  await producer.shutdown();
+}
+
+({ compressed, again })[process.argv[3]]()
+  .then(() => process.exit(0), error => { console.log('failed', error); process.exit(1); });

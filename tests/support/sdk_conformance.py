@@ -1,0 +1,72 @@
+"""The Python SDK of RocketMQ 5 in one case of a list of conformance: ``ENDPOINT CASE``; prints "case NAME RESULT"."""
+
+import sys
+import time
+from typing import Any
+
+from rocketmq import ClientConfiguration, Credentials, FilterExpression, Message, Producer, SimpleConsumer
+
+CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials())
+WAIT_SECONDS = 60
+
+
+def say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def consumer(group: str, topic: str) -> Any:
+    made = SimpleConsumer(CONFIGURATION, group, {topic: FilterExpression()}, await_duration=5)
+    made.startup()
+    return made
+
+
+def receive(source: Any, count: int) -> list[str]:
+    found: list[str] = []
+    end = time.monotonic() + WAIT_SECONDS
+    while len(found) < count and time.monotonic() < end:
+        try:
+            for view in source.receive(16, 30) or ():
+                found.append(view.body.decode())
+                source.ack(view)
+        except Exception:  # noqa: BLE001 - the SDK raises any of many while the broker is away
+            time.sleep(0.2)
+    return found
+
+
+def send(producer: Any, topic: str, body: str) -> None:
+    made = Message()
+    made.topic, made.body = topic, body.encode()
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            producer.send(made)
+        except Exception:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+def compressed() -> None:
+    source = consumer("packed-python", "packed")
+    say(f"case compressed {receive(source, 3).count('packed ' * 500)}")
+    source.shutdown()
+
+
+def again() -> None:
+    producer = Producer(CONFIGURATION, ("again-python",))
+    producer.startup()
+    source = consumer("again-python", "again-python")
+    for body in ("before", "after"):
+        send(producer, "again-python", body)
+        for found in receive(source, 1):
+            say(f"case {body} {found}")
+        say("waiting")
+        sys.stdin.read(1)
+    source.shutdown()
+    producer.shutdown()
+
+
+{"compressed": compressed, "again": again}[sys.argv[2]]()
