@@ -19,6 +19,9 @@ set "PYTHONDONTWRITEBYTECODE="
 for %%I in ("%~dp0.") do set "here=%%~fI"
 set "venv=%here%\.venv"
 set "python=%venv%\Scripts\python.exe"
+rem The lock file of the tests has all that the other two have.
+set "ALL=requirements-window.lock requirements-reports.lock"
+set "TESTS=requirements-dev.lock"
 set "PRODUCT=main.py broker_core monitoring gui spark_reports"
 set "OPENS=tests/gui/test_console.py::test_the_window_comes_first_and_the_broker_after"
 rem A test that hangs inside Qt ends its process after this time, and the process prints its stacks.
@@ -27,17 +30,17 @@ set "HANG_S=1200"
 if "%~1"=="test" goto test
 if "%~1"=="check" goto check
 if "%~1"=="setup" goto setup
-call :set_up requirements.lock || exit /b 1
+call :set_up "%ALL%" || exit /b 1
 rem -E: variables for other Pythons, such as PYTHONPATH, change nothing. -X utf8: texts are UTF-8, whatever the locale.
 "%python%" -E -s -X utf8 "%here%\main.py" %*
 exit /b %errorlevel%
 
 :setup
-call :set_up requirements.lock
+call :set_up "%ALL%"
 exit /b %errorlevel%
 
 :check
-call :set_up requirements-dev.lock || exit /b 1
+call :set_up "%TESTS%" || exit /b 1
 cd /d "%here%"
 "%python%" -m ruff format --check . || exit /b 1
 "%python%" -m ruff check . || exit /b 1
@@ -48,7 +51,7 @@ for %%S in (linux win32 darwin) do (
 exit /b %errorlevel%
 
 :test
-call :set_up requirements-dev.lock || exit /b 1
+call :set_up "%TESTS%" || exit /b 1
 cd /d "%here%"
 if not defined QT_QPA_PLATFORM set "QT_QPA_PLATFORM=offscreen"
 shift
@@ -58,7 +61,7 @@ set "several=-n auto -o faulthandler_timeout=%HANG_S% -o faulthandler_exit_on_ti
 if "%option%"=="" goto several
 if "%option%"=="--quick" set "several=%several% tests/unit tests/golden %OPENS%" & shift & goto rest
 if "%option%"=="--clients" set several=%several% -m "clients and not slow and not bench" & shift & goto rest
-if "%option%"=="--all" set several=%several% -m "not slow and not bench" & shift & goto rest
+if "%option%"=="--all" set several=%several% -m "not slow and not bench and not packaging" & shift & goto rest
 set "several="
 :rest
 if "%~1"=="" goto several
@@ -69,27 +72,33 @@ goto rest
 "%python%" -m pytest %several%%rest%
 exit /b %errorlevel%
 
-rem set_up LOCK-FILE: what the environment holds is remembered by copies of the lock files.
+rem set_up LOCK-FILES: what the environment holds is remembered by copies of the lock files.
 :set_up
-set "lock=%~1"
-fc /b "%here%\%lock%" "%venv%\.installed-%lock%" >nul 2>&1 && exit /b 0
-if not "%lock%"=="requirements.lock" goto install
-fc /b "%here%\%lock%" "%venv%\.locked" >nul 2>&1 || goto install
-fc /b "%here%\requirements-dev.lock" "%venv%\.installed-requirements-dev.lock" >nul 2>&1 && exit /b 0
-:install
+set "locks=%~1"
+call :holds "%locks%" && exit /b 0
+if "%locks%"=="%ALL%" call :holds "%TESTS%" && exit /b 0
 "%python%" -I -c "import pip" >nul 2>&1 || call :make_venv || exit /b 1
-call :say installing packages, about 1.2 GB on disk, once; some minutes
+call :say installing packages, about 1.7 GB on disk, once; some minutes
+del /q "%venv%\.installed-*" >nul 2>&1
 call :install_locked requirements-build.lock || exit /b 1
-call :install_locked %lock% --no-build-isolation || exit /b 1
-copy /b /y "%here%\requirements.lock" "%venv%\.locked" >nul || exit /b 1
-copy /b /y "%here%\%lock%" "%venv%\.installed-%lock%" >nul || exit /b 1
+call :install_locked "%locks%" --no-build-isolation || exit /b 1
+for %%L in (%locks%) do copy /b /y "%here%\%%L" "%venv%\.installed-%%L" >nul || exit /b 1
+exit /b 0
+
+:holds
+for %%L in (%~1) do fc /b "%here%\%%L" "%venv%\.installed-%%L" >nul 2>&1 || exit /b 1
 exit /b 0
 
 :install_locked
-set "file=%~1"
-"%python%" -I -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps --prefer-binary %~2 -r "%here%\%file%" >&2 && exit /b 0
-call :say packages of %file% could not be installed. Is the network there? Start again to go on.
+set "files="
+for %%L in (%~1) do call :add_file "%%L"
+"%python%" -I -m pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps --prefer-binary %~2%files% >&2 && exit /b 0
+call :say packages of %~1 could not be installed. Is the network there? Start again to go on.
 exit /b 1
+
+:add_file
+set files=%files% -r "%here%\%~1"
+exit /b 0
 
 :make_venv
 call :find_python || exit /b 1

@@ -28,6 +28,13 @@ def test_both_scripts_install_run_and_check_in_the_same_way():
         options, "requirements-build.lock", "--no-build-isolation", "-E -s -X utf8", "-m ruff format --check .",
         "-m ruff check .", "main.py broker_core monitoring gui spark_reports", "darwin", "lint-imports",
         "tests/unit tests/golden", "-o faulthandler_exit_on_timeout=true", "sys.version_info",
-        '-m "clients and not slow and not bench"',
+        '-m "clients and not slow and not bench"', '-m "not slow and not bench and not packaging"',
     )  # fmt: skip
     assert [words for words in alike if words not in shell or words not in windows] == []
+
+
+def test_both_scripts_install_from_the_same_lock_files_and_all_of_them_exist():
+    shell, windows = (set(re.findall(r"requirements-\w+\.lock|requirements\.lock", (ROOT / name).read_text("utf-8")))
+                      for name in ("orbit", "orbit.cmd"))  # fmt: skip
+    assert shell == windows
+    assert [name for name in sorted(shell) if not (ROOT / name).is_file()] == []
