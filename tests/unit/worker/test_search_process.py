@@ -85,7 +85,7 @@ def test_one_that_is_given_up_or_killed_leaves_nothing(queries: Queries, monkeyp
     killed.kill()
     with pytest.raises(WorkerLostError, match="start the search again"):
         ask(queries, ContinueSearch(second.search_id))
-    wait_until(lambda: not processes() and psutil.Process().num_fds() == opened)
+    wait_until(lambda: not processes() and psutil.Process().num_fds() <= opened)  # earlier tests' may close meanwhile
 
 
 def test_the_end_of_the_worker_ends_it(queries: Queries, monkeypatch):

@@ -76,12 +76,12 @@ def found_in(root: Path) -> list[str]:
 def damages(root: Path) -> Iterator[str]:
     """Damage a closed store in one place after the other, each time with what it is; the place is whole again afterwards."""
     log, readers = LogReader(root), QueueReaders(root)
-    in_queues = set()
+    in_queues: set[tuple[str, int]] = set()
     for (topic, queue_id), reader in readers.by_key.items():
         for start, units in reader.blocks():
             is_kept = (units["record_bytes"] > 0) & (units["physical_offset"] >= log.min_offset)
             used = np.flatnonzero(is_kept).tolist()
-            in_queues.update(units["physical_offset"][used].tolist())
+            in_queues.update((topic, physical) for physical in units["physical_offset"][used].tolist())
             for row in {used[0], used[-1]} if used else ():
                 name, at = reader.place(start + row)
                 with changed(root / name, at, lambda data: bytes(len(data)), 20):
@@ -91,9 +91,12 @@ def damages(root: Path) -> Iterator[str]:
     for window in log.windows():
         row = len(window.heads) // 2
         physical, body_at = int(window.heads.physical_offset[row]), int(window.heads.body_position[row])
+        topic_at, topic_bytes = int(window.heads.topic_position[row]), int(window.heads.topic_bytes[row])
         path, base = next((path, base) for path, base in log.files if 0 <= physical - base < log.file_bytes)
         places = {"size": physical - base, "magic code": physical - base + 4, "body": body_at}
-        if physical in in_queues:  # what a deleted topic's record says of its queue can be compared with nothing
+        with path.open("rb") as file:
+            topic = os.pread(file.fileno(), topic_bytes, topic_at).decode()
+        if (topic, physical) in in_queues:  # what a deleted topic's record says of its queue can be compared with nothing
             places["queue offset"] = physical - base + 27
         for name, place in places.items():
             with changed(path, place, lambda data: bytes((data[0] ^ 0x41,))):
