@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.pop.handle import QueueOf
@@ -72,7 +72,7 @@ class PopProcessor:
             request = parse_pop(self._state, peer, command)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message, dict(NO_FIELDS))
-        answer = self._collect(request)
+        answer = self._collect(request, self.queues(request))
         if answer.records:
             return self._found(request, answer)
         if request.deadline_ms and not answer.is_behind and not self._outstanding.ledger.is_full:
@@ -83,9 +83,9 @@ class PopProcessor:
             return self._empty(request, answer, ResponseCode.POLLING_FULL)
         return self._empty(request, answer, ResponseCode.POLLING_TIMEOUT)
 
-    def _collect(self, request: PopRequest) -> PopAnswer:
+    def _collect(self, request: PopRequest, queues: Iterable[tuple[str, int]]) -> PopAnswer:
         answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
-        for topic, queue_id in self.queues(request):
+        for topic, queue_id in queues:
             self._reader.read(request, topic, queue_id, answer)
         return answer
 
@@ -191,7 +191,8 @@ class PopProcessor:
         for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._notify(held)
         for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
-            self._try(held)
+            # The others had nothing when it was held. Queues popped in order may have been freed since.
+            self._try(held, None if held.request.order else ((arrival.topic, arrival.queue_id),))
 
     def freed(self, topic: str, group: str) -> None:
         """Answer a group's held requests, because its orderly pops of a queue are no longer blocked."""
@@ -235,9 +236,10 @@ class PopProcessor:
         if self._has_message(held.request):
             self._answer(self.notices, held, _notified(held.request, has_message=True))
 
-    def _try(self, held: HeldPop) -> None:
+    def _try(self, held: HeldPop, queues: Iterable[tuple[str, int]] | None = None) -> None:
+        """Answer a held request if there is a message in one of some queues, by default in all of its."""
         request: PopRequest = held.request
-        answer = self._collect(request)
+        answer = self._collect(request, self.queues(request) if queues is None else queues)
         if answer.records:
             self._answer(self.holds, held, self._found(request, answer))
         elif answer.is_behind:

@@ -115,6 +115,8 @@ class PopQueueReader:
         if len(answer.records) >= request.count_max:
             answer.rest += max(end - offset, 0)
             return
+        if offset == end:
+            return
         blocked_ms = self._block_ms(request, queue, offset) if request.order else 0
         if blocked_ms:
             answer.free_ms = min(answer.free_ms, blocked_ms) if answer.free_ms else blocked_ms
