@@ -4,7 +4,7 @@
 
 A wake is the time from the write of a send to the first byte of the message at a consumer whose receive waited, over two
 connections of one process. Idle clients have announced themselves and keep their stream; the figure is resident memory.
-Without ``--proxy`` only ours is measured. The topic ``bench`` must exist there.
+`benchmarks.grpc_sides` explains ``--proxy`` and ``--pid``.
 """
 
 from __future__ import annotations
@@ -13,45 +13,28 @@ import argparse
 import asyncio
 import statistics
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psutil
 
 from benchmarks.grpc_load import OpenCalls, send_request
-from benchmarks.grpc_sends import TOPIC, make_topic
+from benchmarks.grpc_sides import BODY, TOPIC, Side, add_arguments, running_sides
 from broker_core.protocol.grpc import messaging_pb2 as pb
-from tests.support.broker_process import running_broker
 from tests.support.grpc_stub import resource
 
 GROUP = "bench-waits"
-BODY = bytes(128)
 HELD_SECONDS = 0.02
 """A receive waits for so long before the message is sent."""
 ROUNDS = 4
 MIB = 1 << 20
 
 
-@dataclass
-class Side:
-    """One server: where it is, and what was measured."""
+def _resident_bytes(side: Side) -> int:
+    """Resident memory of all processes of a side."""
+    return sum(psutil.Process(pid).memory_info().rss for pid in side.pids)
 
-    name: str
-    target: str
-    pids: Sequence[int]
-    wakes_ms: list[float] = field(default_factory=list)
-    idle_mib: float = 0.0
 
-    def resident_bytes(self) -> int:
-        """Resident memory of all its processes."""
-        return sum(psutil.Process(pid).memory_info().rss for pid in self.pids)
-
-    async def connection(self, client_id: str) -> OpenCalls:
-        """A new connection."""
-        host, _, port = self.target.rpartition(":")
-        return await OpenCalls.connect(host, int(port), client_id)
+async def _connection(side: Side, client_id: str) -> OpenCalls:
+    return await OpenCalls.connect(side.host, side.port, client_id)
 
 
 def _settings(group: str) -> bytes:
@@ -71,8 +54,10 @@ def _receive() -> bytes:
     return request.SerializeToString()
 
 
-async def _wake(side: Side, count: int) -> None:
-    consumer, producer = await side.connection("waits"), await side.connection("sends")
+async def _wake(side: Side, count: int) -> list[float]:
+    """Times of wakes, ms."""
+    wakes_ms = []
+    consumer, producer = await _connection(side, "waits"), await _connection(side, "sends")
     await consumer.open("Telemetry", _settings(GROUP), is_end=False)
     await producer.open("SendMessage", send_request(TOPIC, BODY))
     for _ in range(count):
@@ -83,46 +68,44 @@ async def _wake(side: Side, count: int) -> None:
         began = time.perf_counter()
         sent = producer.open("SendMessage", send_request(TOPIC, BODY))
         await received
-        side.wakes_ms.append((time.perf_counter() - began) * 1e3)
+        wakes_ms.append((time.perf_counter() - began) * 1e3)
         await sent
     consumer.close()
     producer.close()
+    return wakes_ms
 
 
-async def _idle(side: Side, count: int) -> None:
+async def _idle(side: Side, count: int) -> float:
+    """Memory of idle clients, MiB."""
     await _wake(side, 4)
-    before = side.resident_bytes()
+    before = _resident_bytes(side)
     clients = []
     for number in range(count):
-        client = await side.connection(f"idle-{number}")
+        client = await _connection(side, f"idle-{number}")
         await client.open("Telemetry", _settings(f"{GROUP}-idle"), is_end=False)
         clients.append(client)
-    side.idle_mib = (side.resident_bytes() - before) / MIB
+    taken = (_resident_bytes(side) - before) / MIB
     for client in clients:
         client.close()
+    return taken
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--proxy", default="", metavar="HOST:PORT")
-    parser.add_argument("--pid", default="", metavar="PID,PID", help="processes of the proxy and its broker")
+    add_arguments(parser)
     parser.add_argument("--wakes", type=int, default=200)
     parser.add_argument("--idle", type=int, default=1_000)
     given = parser.parse_args()
-    with TemporaryDirectory() as folder, running_broker(Path(folder) / "store") as running:
-        asyncio.run(make_topic(running.name_server))
-        sides = [Side("orbit", running.grpc, [running.process.pid])]
-        if given.proxy:
-            sides.append(Side("proxy", given.proxy, [int(pid) for pid in given.pid.split(",")]))
+    with running_sides(given) as sides:
+        wakes_ms: dict[str, list[float]] = {side.name: [] for side in sides}
         for _round in range(ROUNDS):
             for side in sides:
-                asyncio.run(_wake(side, given.wakes // ROUNDS))
+                wakes_ms[side.name] += asyncio.run(_wake(side, given.wakes // ROUNDS))
         for side in sides:
-            asyncio.run(_idle(side, given.idle))
-        for side in sides:
-            half, last = statistics.median(side.wakes_ms), statistics.quantiles(side.wakes_ms, n=100)[98]
+            idle_mib, found = asyncio.run(_idle(side, given.idle)), wakes_ms[side.name]
+            half, last = statistics.median(found), statistics.quantiles(found, n=100)[98]
             wakes = f"wakes: median {half:6.2f} ms, p99 {last:6.2f} ms"
-            print(f"{side.name:8} {wakes}; {given.idle:,} idle clients {side.idle_mib:6.1f} MiB")
+            print(f"{side.name:8} {wakes}; {given.idle:,} idle clients {idle_mib:6.1f} MiB")
 
 
 if __name__ == "__main__":

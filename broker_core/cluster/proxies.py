@@ -21,8 +21,6 @@ from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
 from broker_core.protocol.admin.proxies import (
     HEARTBEAT_GROUP,
-    HEARTBEAT_TOPIC,
-    REMOTING_PORT,
     ProxyPlace,
     read_announcement,
 )
@@ -32,6 +30,7 @@ from broker_core.protocol.filter.rejection import Wanted
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
 from broker_core.protocol.message.record import decode_records
+from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC
 
 ANNOUNCEMENTS_READ = 32
 """Newest announcements of each queue: one comes for each client every ten seconds."""
@@ -163,7 +162,7 @@ class Proxies:
         self._running = len(hosts)
         places = await self._announced() if hosts else []
         known = {place.host for place in places}
-        usual = [ProxyPlace(host, REMOTING_PORT) for host in sorted(set(hosts.values()) - known)]
+        usual = [ProxyPlace(host) for host in sorted(set(hosts.values()) - known)]
         self._places = [*places, *usual][:PROXIES_MAX]
         self._silent = {place: told for place, told in self._silent.items() if place in self._places}
 
@@ -180,11 +179,11 @@ class Proxies:
         """The proxies that the newest announcements name, each once."""
         found: dict[ProxyPlace, None] = {}
         with contextlib.suppress(*_TOLD):
-            route = await self._link.listed_route(HEARTBEAT_TOPIC)
+            route = await self._link.listed_route(PROXY_HEARTBEAT_TOPIC)
             for data in route.queues if route is not None else ():
                 address = route.address_of(data.broker_name) if route is not None else None
                 for queue_id in range(data.read_queues if address is not None else 0):
-                    queue = MessageQueue(HEARTBEAT_TOPIC, data.broker_name, queue_id)
+                    queue = MessageQueue(PROXY_HEARTBEAT_TOPIC, data.broker_name, queue_id)
                     found |= dict.fromkeys(await self._announced_in(str(address), queue))
         return sorted(found)
 

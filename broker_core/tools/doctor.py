@@ -24,6 +24,7 @@ from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
 from broker_core.protocol.addresses import address_of, address_text
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
+from broker_core.protocol.admin.proxies import GRPC_PORT
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.transport.client import connect, parse_address
@@ -35,8 +36,6 @@ from broker_core.transport.proxies import Dialer, SocksProxy
 PROXY, TUNNEL, NAME, PORT, TLS = "SOCKS proxy", "SSH tunnel", "Name", "Port", "TLS"
 ANSWER, BROKERS, CREDENTIALS, VERSION, GRPC = "Name server", "Broker list", "Credentials", "Version", "gRPC port"
 MACHINE_CODE = "Machine code"
-GRPC_PORT = 8081
-"""Where SDKs of RocketMQ 5 are served as a rule."""
 ADDRESSES_MAX = 50
 """Of brokers; the number of further ones is reported, and they are not tried."""
 FIGURES_TRIES, FIGURES_PAUSE_S = 6, 0.7

@@ -102,6 +102,11 @@ class SegmentedControl(QFrame):
         """Change the text of a segment, e.g. its count."""
         self._buttons[key].setText(text)
 
+    def set_refusal(self, key: str, reason: str) -> None:
+        """Disable a segment and say why at the pointer; enable it for an empty reason."""
+        self._buttons[key].setEnabled(not reason)
+        self._buttons[key].setToolTip(tip_text(reason))
+
     def show_segment(self, key: str, *, shown: bool) -> None:
         """Show or hide a segment that is neither first nor last; if it is chosen, the first one is chosen instead."""
         if not shown and self.current == key:

@@ -390,9 +390,24 @@ def test_without_a_known_port_of_grpc_its_programs_are_not_offered(compose):
     dialog.copy_as.menu().aboutToShow.emit()
     (java,) = [action for action in dialog.copy_as.menu().actions() if action.text() == "Java, gRPC"]
     assert not java.isEnabled()
-    assert java.toolTip() == "No port of gRPC is known here."
+    assert java.toolTip() == "The broker has no port for gRPC: it is off, or another program has the port."
     dialog.copy_sdk_code("Java")
     assert QGuiApplication.clipboard().text() == before
+
+
+def test_programs_for_sdks_of_an_attached_cluster_name_its_proxy(compose, source):
+    source.name = "10.0.0.1:9876"
+    dialog = compose()
+    dialog.form.body.setPlainText("hello")
+    (java,) = [action for action in dialog.copy_as.menu().actions() if action.text() == "Java, gRPC"]
+    dialog.copy_as.menu().aboutToShow.emit()
+    assert not java.isEnabled()
+    assert java.toolTip() == "No proxy of this cluster is known. SDKs of gRPC connect to a proxy."
+    source.push(replace(source.state, catalog=replace(source.state.catalog, grpc=["10.0.0.2:8081", "10.0.0.3:8081"])))
+    dialog.copy_as.menu().aboutToShow.emit()
+    assert java.isEnabled()
+    java.trigger()
+    assert '"10.0.0.2:8081"' in QGuiApplication.clipboard().text()
 
 
 def test_what_was_sent_is_kept_as_it_was_entered_and_taken_up_again(compose, tmp_path, source):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
 
 from broker_core.api import WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
@@ -136,17 +137,38 @@ def test_sdks_of_grpc_come_first_where_the_broker_has_a_port_for_them(make_view)
 def test_a_chosen_family_stays_when_the_broker_starts_again(make_view):
     view = make_view(with_grpc(FakeSource()))
     view.connect_card.choose_family(REMOTING)
-    view.connect_card.set_addresses("127.0.0.1:9876", "127.0.0.1:8082")
+    view.connect_card.set_addresses("127.0.0.1:9876", "127.0.0.1:8082", "")
     assert view.connect_card.families.current == REMOTING
     view.connect_card.choose_family(GRPC)
-    view.connect_card.set_addresses("127.0.0.1:9876", "")
+    view.connect_card.set_addresses("127.0.0.1:9876", "", "It is off.")
     assert view.connect_card.families.current == REMOTING
 
 
-def test_without_a_port_of_grpc_its_programs_are_hidden(make_view):
+def grpc_segment(card):
+    (button,) = [button for button in card.families.findChildren(QPushButton) if button.text() == "gRPC SDKs"]
+    return button
+
+
+def test_without_a_port_of_grpc_its_programs_are_greyed_with_the_reason(make_view):
     card = make_view(FakeSource()).connect_card
-    assert not card.families.isVisible()
+    assert not grpc_segment(card).isEnabled()
+    assert grpc_segment(card).toolTip() == "The broker has no port for gRPC: it is off, or another program has the port."
     assert card.sample in SAMPLES
+
+
+def test_of_an_attached_cluster_the_programs_name_its_proxy_as_soon_as_one_is_known(make_view):
+    source = FakeSource()
+    source.name = "10.0.0.1:9876"
+    view = make_view(source)
+    card = view.connect_card
+    assert grpc_segment(card).toolTip() == "No proxy of this cluster is known. SDKs of gRPC connect to a proxy."
+    source.state = replace(source.state, catalog=replace(source.state.catalog, grpc=["10.0.0.2:8081"]))
+    view.state_changed(source.state)
+    assert grpc_segment(card).isEnabled()
+    assert '"10.0.0.2:8081"' in card.code_view.toPlainText()
+    card.choose_family(REMOTING)
+    view.state_changed(source.state)
+    assert '"127.0.0.1:9876"' in card.code_view.toPlainText()
 
 
 def test_the_topic_of_the_programs_is_made_where_it_is_missing(make_view, window, qtbot):

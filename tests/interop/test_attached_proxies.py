@@ -56,6 +56,7 @@ def test_members_behind_a_proxy_are_found(peer, client):
         async with attached(peer.name_server) as cluster, asking(cluster) as queries:
             (place,) = await cluster.link.proxies.places()
             assert (place.host, place.port) == ("127.0.0.1", peer.grpc_port + 1)
+            await seen(cluster, lambda: cluster.figures.listed().grpc == [f"127.0.0.1:{peer.grpc_port}"])
             await seen(cluster, lambda: cluster.figures.members_of(GROUP) == {client.client_id})
             assert cluster.figures.members_of(EMPTY) == frozenset()
             assert cluster.figures.subscriptions()[GROUP] == {TOPIC: ("TAG", "*")}

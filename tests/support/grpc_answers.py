@@ -86,7 +86,14 @@ def _settings(client: RawClient) -> Found:
     yield "settings of a simple consumer", _text(reply)
     reply = client.announce_consumer(GROUP, PLAIN, kind=pb.PUSH_CONSUMER)
     yield "settings of a push consumer", _text(reply)
+    group, pull = resource(GROUP), pb.Subscription(group=resource(GROUP))
+    sql = pb.SubscriptionEntry(topic=resource(PLAIN), expression=pb.FilterExpression(type=pb.SQL, expression="a ="))
     wrong = {
+        "no group": pb.Settings(client_type=pb.PUSH_CONSUMER, subscription=pb.Subscription()),
+        "pull": pb.Settings(client_type=pb.PULL_CONSUMER, subscription=pull),
+        "a subscription of a producer": pb.Settings(client_type=pb.PRODUCER, subscription=pull),
+        "topics of a consumer": pb.Settings(client_type=pb.PUSH_CONSUMER, publishing=pb.Publishing(topics=[resource(PLAIN)])),
+        "bad SQL": pb.Settings(client_type=pb.PUSH_CONSUMER, subscription=pb.Subscription(group=group, subscriptions=[sql])),
         "nothing": pb.Settings(client_type=pb.PRODUCER),
         "bad topic": pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource("a b")])),
         "bad group": pb.Settings(client_type=pb.PUSH_CONSUMER, subscription=pb.Subscription(group=resource("a b"))),
@@ -120,10 +127,16 @@ def _refused_sends(client: RawClient) -> Found:
     many = {f"p{number}": "v" for number in range(129)}
     late = message(DELAY)
     late.system_properties.delivery_timestamp.FromSeconds(int(time.time()) + 90_000)
+    born_in_no_year, elsewhere = message(PLAIN), message(PLAIN)
+    born_in_no_year.system_properties.born_timestamp.seconds = (1 << 63) - 1
+    elsewhere.topic.resource_namespace = "elsewhere"
     recovery = message(HALF, message_type=pb.TRANSACTION)
     recovery.system_properties.orphaned_transaction_recovery_duration.FromSeconds(3_601)
     wrong: dict[str, list[pb.Message]] = {
         "nothing": [],
+        "born in no year": [born_in_no_year],
+        "two namespaces": [message(PLAIN), elsewhere],
+        "a good and a bad one": [message(PLAIN), message(PLAIN, tag="a|b")],
         "bad topic": [message("a b")],
         "two topics": [message(PLAIN), message(FIFO)],
         "no body": [message(PLAIN, b"")],
@@ -194,6 +207,8 @@ def _receives(client: RawClient) -> Found:
 
     yield "receive: too short", refused(invisible_ms=9_999)
     yield "receive: too long", refused(invisible_ms=43_200_001)
+    yield "receive: no messages wanted", refused(count=0)
+    yield "receive: fewer than none wanted", refused(count=-1)
     yield "receive: no time to poll", refused(timeout=3, poll=20)
     bad = pb.FilterExpression(type=pb.SQL, expression="a =")
     yield "receive: bad SQL", refused(filter_expression=bad)
@@ -245,6 +260,8 @@ def _deliveries(client: RawClient) -> Found:
     entry = response.entries[0]
     yield "ack", (_of(response), _of(entry), entry.receipt_handle == handle_of(first))
     yield "ack again", _of(ack(client, group, PLAIN, first))
+    yield "ack by another group", _of(ack(client, GROUP, PLAIN, messages[b"change"]))
+    yield "change by another group", pb.Code.Name(change(client, GROUP, PLAIN, handle_of(messages[b"change"]), 30).status.code)
     yield "ack of nothing", _of(ack(client, group, PLAIN))
     bad = pb.AckMessageRequest(group=resource(group), topic=resource(PLAIN), entries=[pb.AckMessageEntry(receipt_handle="x")])
     yield "ack of no handle", pb.Code.Name(client.call("AckMessage", bad).status.code)
@@ -264,6 +281,7 @@ def _deliveries(client: RawClient) -> Found:
         group=resource(group), topic=resource(PLAIN), receipt_handle=handle_of(messages[b"forward"])
     )
     yield "forward", _of(client.call("ForwardMessageToDeadLetterQueue", forward))
+    yield "forward again", pb.Code.Name(client.call("ForwardMessageToDeadLetterQueue", forward).status.code)
     forward.receipt_handle = "x"
     yield "forward of no handle", pb.Code.Name(client.call("ForwardMessageToDeadLetterQueue", forward).status.code)
 
@@ -276,6 +294,8 @@ def _transactions(client: RawClient) -> Found:
         response: pb.EndTransactionResponse = client.call("EndTransaction", request)
         return response
 
+    half = client.send(message(HALF, message_type=pb.TRANSACTION)).entries[0]
+    yield "end of an unknown kind", _of(end(half.transaction_id, half.message_id, 99))
     yield "end of a blank transaction", _of(end(" ", "x", pb.COMMIT))
     yield "end of an unknown transaction", pb.Code.Name(end("unknown", "x", pb.COMMIT).status.code)
     for name, resolution in (("commit", pb.COMMIT), ("roll back", pb.ROLLBACK)):

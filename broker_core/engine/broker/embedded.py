@@ -298,7 +298,7 @@ class EmbeddedBroker:
 
     def _state(self, store_host: HostAddress) -> BrokerState:
         return BrokerState(
-            config=replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port),
+            config=self._config_in_effect(),
             store=self.store,
             topics=self.topics,
             groups=self.groups,
@@ -311,6 +311,11 @@ class EmbeddedBroker:
             clock=self._clock,
             store_host=store_host,
         )
+
+    def _config_in_effect(self) -> BrokerConfig:
+        """The settings with the ports that are bound."""
+        config = replace(self.config, listen_port=self._server.port, name_server_port=self._name_server.port)
+        return replace(config, grpc="off") if self._grpc is None else replace(config, grpc_port=self._grpc.server.port)
 
     def _make_dispatcher(self, state: BrokerState, durable: DurableAnswers | None) -> Dispatcher:
         return Dispatcher(

@@ -99,6 +99,8 @@ class GrpcClients:
             refuse(pb.BAD_REQUEST, "there is no publishing or subscription data in settings")
         data = self._consumer_data(settings)
         client = self._clients.get(caller.client_id) or self._added(caller)
+        if client.group and client.group != settings.subscription.group.name:
+            self._processor.disconnected(client)  # it would stay a member of its former group for as long as it lives
         client.connection, client.stream, client.is_adopted = caller.connection, stream, False
         client.settings = self._complete(settings)
         self._register(client, data)

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 
 from broker_core.engine.grpc.outcome import refuse
 from broker_core.errors import CodecError
+from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.message.receipt_handle import ReceiptHandle, parse_handle, real_topic
+
+_WORDS = 8
+"""Of a handle of remoting."""
 
 
 def handle_text(handle: ReceiptHandle, physical_offset: int) -> str:
@@ -25,9 +29,17 @@ def parsed_handle(text: str) -> ReceiptHandle:
         CallRefusedError: It is none.
     """
     try:
-        return parse_handle(" ".join(text.split(" ")[:8]))
+        handle = parse_handle(" ".join(text.split(" ")[:_WORDS]))
     except CodecError as error:
         refuse(pb.INVALID_RECEIPT_HANDLE, error.message)
+    if handle.queue_id > INT32_MAX:
+        refuse(pb.INVALID_RECEIPT_HANDLE, f"there is no queue {handle.queue_id}")
+    return handle
+
+
+def changed_text(handle: ReceiptHandle, former: str) -> str:
+    """The handle of a delivery after a change; what a client wrote behind the words of a handle stays there."""
+    return " ".join([str(handle), *former.split(" ")[_WORDS:]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ TRANSACTION_ID: Final = "__transactionId__"
 HIDDEN: Final = RESERVED | {TRANSACTION_ID, "TRANSACTION_CHECK_TIMES", CHECK_IMMUNITY, TRACE_CONTEXT}
 """Properties that consumers do not see among the user's."""
 
+_SECONDS_MIN, SECONDS_MAX = -62_135_596_800, 253_402_300_799
+"""Begin of the year 1 and end of the year 9999, between which timestamps are."""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
@@ -185,6 +187,8 @@ def _check_system(system: pb.SystemProperties, now_ms: int) -> None:
     _check_text(system.message_id, pb.ILLEGAL_MESSAGE_ID, "message id")
     _check_text(system.trace_context, pb.BAD_REQUEST, "trace context")
     _check_text(system.born_host, pb.BAD_REQUEST, "born host")
+    if not _SECONDS_MIN <= system.born_timestamp.seconds <= SECONDS_MAX:
+        refuse(pb.BAD_REQUEST, f"the born timestamp is no time: {system.born_timestamp.seconds} s")
     recovery = system.orphaned_transaction_recovery_duration.seconds
     if system.message_type == pb.TRANSACTION and recovery > RECOVERY_SECONDS_MAX:
         refuse(pb.BAD_REQUEST, f"the max transaction recovery time of message is too large, max is {RECOVERY_SECONDS_MAX}")

@@ -6,13 +6,14 @@ Source: docs/spec/grpc.md §3.6, §3.7, §3.8, §8.2.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from broker_core.engine.grpc.bridge import Bridge, CallPeer
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
-from broker_core.engine.grpc.handles import Delivery, handle_text, parsed_handle
+from broker_core.engine.grpc.handles import Delivery, changed_text, parsed_handle
 from broker_core.engine.grpc.incoming import duration_ms
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, common_status, refuse, status_of
@@ -28,6 +29,8 @@ from broker_core.protocol.message.record import read_head
 
 INVISIBLE_MS_MAX: Final = 43_200_000
 ENTRIES_MAX: Final = 1_024
+FORWARD_MS: Final = 10_000
+"""A message whose dead letter cannot be stored comes again after this time."""
 
 Answered = Callable[[RemotingCommand], None]
 
@@ -65,18 +68,20 @@ class Leases:
         except CallRefusedError as error:
             return error.status
         found: list[pb.Status] = []
-        self._ask(caller, RequestCode.ACK_MESSAGE, delivery.fields, lambda answer: found.append(status_of(answer)))
+        self._ask(caller, RequestCode.ACK_MESSAGE, delivery.fields, lambda answer: found.append(_status(answer)))
         return found[0] if found else OK
 
     def _delivery(self, group: str, topic: str, text: str) -> Delivery:
         """The delivery of a handle, whose renewal ends.
 
         Raises:
-            CallRefusedError: It is no handle, or its time is over.
+            CallRefusedError: It is no handle, its time is over, or it is of a retry topic that is gone.
         """
         delivery = Delivery(group, topic, self.renewals.take(group, text) or parsed_handle(text))
         if delivery.visible_ms <= self._state.clock():
             refuse(pb.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+        if delivery.real_topic != topic and delivery.real_topic not in self._state.topics:
+            refuse(pb.INVALID_RECEIPT_HANDLE, f"the topic {delivery.real_topic} of the handle does not exist")
         return delivery
 
     def change(
@@ -94,15 +99,13 @@ class Leases:
             refuse(pb.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too large. max is {INVISIBLE_MS_MAX}")
         text = request.receipt_handle
         delivery = self._delivery(group, topic, text)
-        physical_offset = text.rpartition(" ")[2]
 
         def answered(answer: RemotingCommand) -> None:
             changed = _changed(delivery.handle, answer)
-            new = text if changed is None else handle_text(changed, int(physical_offset))
-            reply(pb.ChangeInvisibleDurationResponse(status=status_of(answer), receipt_handle=new))
+            new = text if changed is None else changed_text(changed, text)
+            reply(pb.ChangeInvisibleDurationResponse(status=_status(answer), receipt_handle=new))
 
-        fields = delivery.fields | {"invisibleTime": str(invisible_ms)}
-        self._ask(caller, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields, answered)
+        self._change(caller, delivery, invisible_ms, answered)
 
     def forward(
         self,
@@ -110,7 +113,11 @@ class Leases:
         request: pb.ForwardMessageToDeadLetterQueueRequest,
         reply: Callable[[pb.ForwardMessageToDeadLetterQueueResponse], None],
     ) -> None:
-        """Make a message a dead letter."""
+        """Make a message a dead letter, once.
+
+        A handle whose delivery is settled has nothing left to forward. That is a success like a second ack, because SDKs
+        repeat a forward for ever on any other answer.
+        """
         topic, group = checked_topic(request.topic), checked_group(request.group)
         delivery = self._delivery(group, topic, request.receipt_handle)
         handle = delivery.handle
@@ -119,10 +126,18 @@ class Leases:
             refuse(pb.INVALID_RECEIPT_HANDLE, "the message of the handle is not in the store any more")
         offset = read_head(records[0], 0).physical_offset
 
-        def answered(answer: RemotingCommand) -> None:
-            reply(pb.ForwardMessageToDeadLetterQueueResponse(status=status_of(answer)))
+        def told(status: pb.Status) -> None:
+            reply(pb.ForwardMessageToDeadLetterQueueResponse(status=status))
 
-        self.bury(caller, delivery, offset, answered)
+        def taken(answer: RemotingCommand) -> None:
+            changed = _changed(handle, answer)
+            if changed is not None:
+                self.bury(caller, replace(delivery, handle=changed), offset, lambda stored: told(_status(stored)))
+            else:
+                told(OK if answer.code == ResponseCode.NO_MESSAGE else _status(answer))
+
+        # Only the holder of a delivery can change it, and the change voids the handle for a second forward.
+        self._change(caller, delivery, FORWARD_MS, taken)
 
     # ---- for receives ----
 
@@ -132,8 +147,7 @@ class Leases:
 
     def give_back(self, caller: Caller, delivery: Delivery) -> None:
         """Make a message visible again soon, because its consumer is gone."""
-        fields = delivery.fields | {"invisibleTime": str(GIVEN_BACK_MS)}
-        self._ask(caller, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields, _forget)
+        self._change(caller, delivery, GIVEN_BACK_MS, _forget)
 
     def bury(self, caller: Caller, delivery: Delivery, physical_offset: int, answered: Answered | None = None) -> None:
         """Store a message as a dead letter, then ack it."""
@@ -165,8 +179,19 @@ class Leases:
         """Give back what a client has."""
         self.renewals.give_back(client)
 
+    def _change(self, caller: Caller, delivery: Delivery, invisible_ms: int, answered: Answered) -> None:
+        fields = delivery.fields | {"invisibleTime": str(invisible_ms)}
+        self._ask(caller, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields, answered)
+
     def _ask(self, caller: Caller, code: RequestCode, fields: dict[str, str], answered: Answered) -> None:
         self._bridge.ask(CallPeer(caller.address, caller.language, answered), code, fields)
+
+
+def _status(answer: RemotingCommand) -> pb.Status:
+    """The status of an answer about a delivery. A handle of no place in the store is none: SDKs repeat on other codes."""
+    if answer.code == ResponseCode.MESSAGE_ILLEGAL:
+        return pb.Status(code=pb.INVALID_RECEIPT_HANDLE, message=answer.remark or "")
+    return status_of(answer)
 
 
 def _changed(handle: ReceiptHandle, answer: RemotingCommand) -> ReceiptHandle | None:

@@ -7,7 +7,7 @@ import hashlib
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from broker_core.engine.grpc.incoming import DELIVER_MS, HIDDEN, PRIORITY, TRACE_CONTEXT
+from broker_core.engine.grpc.incoming import DELIVER_MS, HIDDEN, PRIORITY, SECONDS_MAX, TRACE_CONTEXT
 from broker_core.engine.grpc.message_types import SHARDING_KEY, type_of
 from broker_core.errors import CodecError
 from broker_core.outside import whole_of
@@ -104,7 +104,7 @@ def _dead_letter(message: StoredMessage) -> pb.DeadLetterQueue | None:
 def timestamp(time_ms: int) -> Timestamp:
     """A time in ms since the epoch; a time that the protocol cannot express is the epoch."""
     seconds, rest = divmod(time_ms, 1000)
-    return Timestamp(seconds=seconds, nanos=rest * 1_000_000) if 0 <= seconds <= _SECONDS_MAX else Timestamp()
+    return Timestamp(seconds=seconds, nanos=rest * 1_000_000) if 0 <= seconds <= SECONDS_MAX else Timestamp()
 
 
 def duration(time_ms: int) -> Duration:
@@ -113,5 +113,3 @@ def duration(time_ms: int) -> Duration:
 
 
 _PRIORITY_MAX = 2**31 - 1
-_SECONDS_MAX = 253_402_300_799
-"""The end of the year 9999, where timestamps end."""

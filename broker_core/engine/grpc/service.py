@@ -288,6 +288,7 @@ class _Telemetry:
         except CallRefusedError as error:
             self._call.send(pb.TelemetryCommand(status=error.status).SerializeToString())
             self._call.finish()
+            self.cancelled()
             return
         if self._stream is None:
             self._stream = TelemetryStream(self._call, caller, self._service.clients)

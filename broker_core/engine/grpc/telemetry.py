@@ -38,6 +38,7 @@ class TelemetryStream:
             command = pb.TelemetryCommand.FromString(data)
         except DecodeError:
             self._call.finish(GrpcStatus.INTERNAL, "the command cannot be read")
+            self._ended()
             return
         kind = command.WhichOneof("command")
         client = self._clients.find(self._caller.client_id)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError
+from broker_core.outside import whole_of
 from broker_core.protocol.names import RETRY_PREFIX
 
 ORDER_REVIVE_QUEUE = 999
@@ -62,10 +63,9 @@ def parse_handle(text: str) -> ReceiptHandle:
     words = text.split(" ")
     if len(words) != _TOKENS or words[4] not in _FLAGS:
         raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: those have {_TOKENS} words, the fifth is 0, 1 or 2")
-    try:
-        start, pop_time, invisible, revive, queue_id, offset = (int(words[place]) for place in (0, 1, 2, 3, 6, 7))
-    except ValueError as error:
-        raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: it holds text where a number belongs") from error
+    start, pop_time, invisible, revive, queue_id, offset = (whole_of(words[place]) for place in (0, 1, 2, 3, 6, 7))
+    if start is None or pop_time is None or invisible is None or revive is None or queue_id is None or offset is None:
+        raise CodecError(f"“{text[:_TEXT_MAX]}” is no receipt handle: it holds text where a number belongs")
     return ReceiptHandle(start, pop_time, invisible, revive, words[4], words[5], queue_id, offset)
 
 

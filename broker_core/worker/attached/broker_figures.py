@@ -110,6 +110,13 @@ class BrokerFigures:
         self.place = place
         self.slave_lags = {address: lag for address, lag in self.slave_lags.items() if address in place.slaves}
 
+    @property
+    def grpc_address(self) -> str:
+        """``host:port`` for SDKs of gRPC where it serves them itself, as Orbit's brokers do; empty where it does not."""
+        port = self.config.get("grpcServerPort", "")
+        serves = self.config.get("orbitGrpc") == "on" and self.place is not None and self.place.has_master
+        return f"{self.place.address.rpartition(':')[0]}:{port}" if serves and self.place is not None else ""
+
     def has_group(self, group: str) -> bool:
         """Whether a group has an offset here."""
         return any(name == group for name, _topic in self.positions)

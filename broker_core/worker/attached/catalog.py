@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol import names
+from broker_core.protocol.admin.proxies import ProxyPlace
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.worker.attached.abilities import cluster_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
@@ -33,6 +34,7 @@ def list_cluster(
     own: frozenset[str],
     *,
     routes: Mapping[str, frozenset[str]],
+    proxies: Sequence[ProxyPlace],
     revision: int,
 ) -> Listing:
     """The catalog of all that the brokers reported.
@@ -42,6 +44,7 @@ def list_cluster(
         numbers: Of the brokers.
         own: Topics that brokers and clusters own by their names.
         routes: Topic → brokers that may have it; a topic without an entry may be on any.
+        proxies: Those of the cluster that are known.
         revision: Of the new catalog.
     """
     rows: dict[str, dict[str, TopicConfig]] = defaultdict(dict)
@@ -79,10 +82,17 @@ def list_cluster(
         position_group=[group for group, _row in positions],
         position_queue=[row for _group, row in positions],
         group_is_system=[names.is_system_group(group) for group in groups],
+        grpc=_endpoints(brokers, proxies),
         **_broker_columns(brokers, numbers),
         **_parts(topics, brokers, numbers, routes),
     )
     return Listing(catalog, queues, [(groups[group], queues[row]) for group, row in positions])
+
+
+def _endpoints(brokers: Mapping[str, BrokerFigures], proxies: Sequence[ProxyPlace]) -> list[str]:
+    """Addresses for SDKs of gRPC, each once."""
+    own = filter(None, (brokers[name].grpc_address for name in sorted(brokers)))
+    return list(dict.fromkeys((*own, *(proxy.grpc_address for proxy in proxies))))
 
 
 def _broker_columns(brokers: Mapping[str, BrokerFigures], numbers: BrokerNumbers) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.counted import counted
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.proxies import ProxyPlace
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC
@@ -53,6 +54,7 @@ class ClusterFigures:
         self._catalog = Catalog(0, [], [], [], [], [], [], [], [], [], [])
         self._routes: dict[str, frozenset[str]] = {}
         """Topic → brokers that may have it by its route, while one has not reported its topics."""
+        self._proxies: list[ProxyPlace] = []
         self._queues: list[QueueKey] = []
         self._positions: list[tuple[str, QueueKey]] = []
         self._told_revision = -1
@@ -157,8 +159,15 @@ class ClusterFigures:
 
     def take_config(self, broker: str, config: dict[str, str]) -> None:
         """The settings of a broker."""
-        self.of(broker).config = config
+        of = self.of(broker)
+        before, of.config = of.grpc_address, config
+        self._is_dirty = self._is_dirty or of.grpc_address != before
         self._judge(broker)
+
+    def take_proxies(self, proxies: list[ProxyPlace]) -> None:
+        """Where proxies serve the cluster."""
+        self._is_dirty = self._is_dirty or proxies != self._proxies
+        self._proxies = proxies
 
     def _judge(self, broker: str) -> None:
         of = self.of(broker)
@@ -303,7 +312,14 @@ class ClusterFigures:
             self._is_dirty = False
             replies = (f"{name}_REPLY_TOPIC" for name in self.cluster_names)
             own = frozenset({*self._numbers.names, *self.cluster_names, *replies})
-            listing = list_cluster(self.brokers, self._numbers, own, routes=self._routes, revision=self._catalog.revision + 1)
+            listing = list_cluster(
+                self.brokers,
+                self._numbers,
+                own,
+                routes=self._routes,
+                proxies=self._proxies,
+                revision=self._catalog.revision + 1,
+            )
             self._catalog, self._queues, self._positions = listing.catalog, listing.queues, listing.positions
         return self._catalog
 

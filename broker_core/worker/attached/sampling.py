@@ -2,6 +2,7 @@
 
     names        which brokers there are, every few seconds, from the name server
     slaves       how far they are, as often (1 request each)
+    proxies      where they are, as often (1 request to each broker; where some run, their newest announcements)
     each broker  all consumer offsets, its runtime figures and its timers (3 requests); every few rounds its topics, groups,
                  settings and producers (4 requests);
                  then queue offsets, members and ages as far as the budget goes: topics that a person asked about first, then
@@ -75,17 +76,17 @@ class Sampling:
         self._rounds: dict[str, BrokerRounds] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._names: asyncio.Task[None] | None = None
-        self._slaves: asyncio.Task[None] | None = None
+        self._others: asyncio.Task[None] | None = None
         self._route_turn = 0
 
     def start(self) -> None:
         """Begin to watch."""
         self._names = asyncio.create_task(self._watch_names(), name="cluster names")
-        self._slaves = asyncio.create_task(self._watch_slaves(), name="cluster slaves")
+        self._others = asyncio.create_task(self._watch_others(), name="cluster slaves and proxies")
 
     async def close(self) -> None:
         """End all watching."""
-        tasks = [task for task in (self._names, self._slaves, *self._tasks.values()) if task is not None]
+        tasks = [task for task in (self._names, self._others, *self._tasks.values()) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -105,6 +106,7 @@ class Sampling:
         await self._find_brokers()
         await asyncio.gather(*(BrokerRounds(self._link, self._figures, name).whole() for name in self._link.brokers))
         await self._ask_slaves()
+        await self._find_proxies()
         await self._ask_routes(ROUTES_AT_ONCE)
 
     async def greet(self) -> None:
@@ -177,14 +179,18 @@ class Sampling:
                     routes |= {topic: named | anywhere for topic, named in zip(some, found, strict=True) if named}
         self._figures.take_routes(routes)
 
-    async def _watch_slaves(self) -> None:
+    async def _watch_others(self) -> None:
         while True:
             try:
                 await self._ask_slaves()
+                await self._find_proxies()
             except Exception:
                 # The root of a task, as above.
-                logger.exception("asking slaves failed")
+                logger.exception("asking for slaves and proxies failed")
             await asyncio.sleep(self._link.settings.tables_ms / 1000)
+
+    async def _find_proxies(self) -> None:
+        self._figures.take_proxies(await self._link.proxies.places())
 
     async def _ask_slaves(self) -> None:
         """Ask the slaves of brokers that have a master for their progress; without a master the slave itself is read."""

@@ -44,6 +44,9 @@ class Catalog:
     """Brokers that never reported their topics and groups; there may be more of both than are listed."""
     brokers_without_offsets: list[str] = field(default_factory=list)
     """Brokers that never reported these, or the offsets of groups: no group's lag is known as a whole."""
+    grpc: list[str] = field(default_factory=list)
+    """``host:port`` for SDKs of gRPC, of the brokers of an attached cluster that serve them and of its proxies; empty for an
+    embedded broker, whose address is in `Ready`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from broker_core.api import OrbitError, may_be_stored
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.connections.cluster import group_of_source
+from gui.connections.sdk_address import no_sdk_reason, sdk_address
 from gui.models.compose import DraftTemplate, in_its_queue
 from gui.models.messages import (
     ALL_QUEUES,
@@ -288,17 +289,17 @@ class Composing(_Widget):
 
     def copy_sdk_code(self, language: str) -> None:
         """As `copy_code`, with an SDK of gRPC."""
-        ready = self._source.ready
-        if ready is not None and ready.grpc and not self._fault():
+        address = sdk_address(self._source)
+        if address and not self._fault():
             message = self._message(self._template(self.form.shown_draft), 1)
-            QGuiApplication.clipboard().setText(SDK_LANGUAGES[language](message, ready.grpc))
+            QGuiApplication.clipboard().setText(SDK_LANGUAGES[language](message, address))
 
     def _allow_sdks(self) -> None:
         """Offer programs for SDKs where the address of a gRPC port is known."""
-        ready = self._source.ready
+        reason = no_sdk_reason(self._source)
         for action in self._languages.actions()[len(LANGUAGES) + 1 :]:
-            action.setEnabled(ready is not None and bool(ready.grpc))
-            action.setToolTip("" if action.isEnabled() else tr("No port of gRPC is known here."))
+            action.setEnabled(not reason)
+            action.setToolTip(tip_text(reason))
 
     def _show_effect(self) -> None:
         if self._resent is None:

@@ -135,12 +135,12 @@ class ConnectCard(Panel):
         self.families.choose(family)
         self._family_chosen(family)
 
-    def set_addresses(self, name_server: str, grpc: str) -> None:
-        """Fill in ``host:port`` of the name server and of the gRPC port; without the latter its programs are hidden."""
+    def set_addresses(self, name_server: str, grpc: str, no_grpc: str) -> None:
+        """Fill in ``host:port`` of the name server and of the gRPC port; ``no_grpc`` says why there is none of the latter."""
+        self.families.set_refusal(GRPC, no_grpc)
         if (name_server, grpc) == (self._address, self._grpc):
             return
         self._address, self._grpc = name_server, grpc
-        self.families.setVisible(bool(grpc))
         if not self._has_chosen or not grpc:
             self.families.choose(GRPC if grpc else REMOTING)
         self._fill_tabs()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFrame, QWidget
 from broker_core.api import OrbitError, addresses
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done, Ready
+from gui.connections.sdk_address import no_sdk_reason, sdk_address
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.queries import LatestQuery
 from gui.processes.demo import DemoPace
@@ -208,6 +209,7 @@ class WelcomeView(PageView):
         self.connect_card.set_code_height(left - LOGO_ROOM * has_logo)
 
     def state_changed(self, state: ClusterState) -> None:
+        self._show_addresses()
         self._show_steps(state)
 
     def status_changed(self, status: SourceStatus) -> None:
@@ -285,9 +287,13 @@ class WelcomeView(PageView):
         self.address.set_state(
             State.HEALTHY if source.status is SourceStatus.READY else State.CRITICAL if down else State.PENDING
         )
-        ready = source.ready
-        self.connect_card.set_addresses(*((ready.name_server, ready.grpc) if ready else ("127.0.0.1:9876", "")))
+        self._show_addresses()
         self.demo_card.set_can_play(not demo_refusal(source))
+
+    def _show_addresses(self) -> None:
+        source = self.context.source
+        name_server = source.ready.name_server if source.ready else "127.0.0.1:9876"
+        self.connect_card.set_addresses(name_server, sdk_address(source), no_sdk_reason(source))
 
     def _subtitle(self, status: SourceStatus) -> str:
         source = self.context.source

@@ -151,8 +151,15 @@ def test_a_single_member_is_asked_for_where_proxies_serve_that():
 
 
 def test_announcements():
-    assert read_announcement(emit({"localProxyId": "10.0.0.1%8080%8081"})) == ProxyPlace("10.0.0.1", 8080)
-    assert str(ProxyPlace("fe80::1", 8080)) == "[fe80::1]:8080"
-    for body in ({}, {"localProxyId": "here"}, {"localProxyId": "%x%1"}):
+    place = read_announcement(emit({"localProxyId": "10.0.0.1%7080%7081"}))
+    assert (place, str(place), place.grpc_address) == (ProxyPlace("10.0.0.1", 7080, 7081), "10.0.0.1:7080", "10.0.0.1:7081")
+    assert (str(ProxyPlace("fe80::1")), ProxyPlace("fe80::1").grpc_address) == ("[fe80::1]:8080", "[fe80::1]:8081")
+    for body in (
+        {},
+        {"localProxyId": "here"},
+        {"localProxyId": "%8080%1"},
+        {"localProxyId": "h%8080%x"},
+        {"localProxyId": "h%1"},
+    ):
         with pytest.raises(JsonBodyError):
             read_announcement(emit(body))

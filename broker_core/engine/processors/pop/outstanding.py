@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
+from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.ledger import PopLedger
 from broker_core.engine.processors.pop.revive_log import ACK_WAIT_MS, EARLY_ACK_MS, ReviveLog
 from broker_core.engine.tables.consumer_offsets import SEPARATOR, ConsumerOffsets
@@ -30,7 +31,15 @@ class Outstanding:
         self.ledger = PopLedger()
         self.log = ReviveLog(state, self.ledger)
         self._leaving: list[tuple[int, int, CheckpointKey]] = []
+        self._new: set[QueueOf] = set()
         self._count = 0
+
+    def begins(self, queue: QueueOf) -> None:
+        """A group has had no offset in a queue: its first checkpoint there is written at once.
+
+        After a kill before the offsets were written, a start finds the group's offset by the first checkpoint in the log.
+        """
+        self._new.add(queue)
 
     def hand_out(self, checkpoint: PopCheckpoint, *, replaces: PopCheckpoint | None = None) -> bool:
         """Add the checkpoint of a pop; False when it cannot be stored, and its messages must not be sent.
@@ -49,11 +58,12 @@ class Outstanding:
         elif not self.log.write_checkpoint(checkpoint):
             self.ledger.finish(checkpoint, 0)
             return False
+        self._new.discard(checkpoint.key.queue)
         return True
 
     def _may_buffer(self, checkpoint: PopCheckpoint) -> bool:
         config = self._state.config
-        if not config.pop_buffer_merge or len(self._leaving) >= config.pop_buffer_size_max:
+        if not config.pop_buffer_merge or len(self._leaving) >= config.pop_buffer_size_max or checkpoint.key.queue in self._new:
             return False
         return checkpoint.invisible_ms > config.pop_buffer_leave_ms
 

@@ -14,7 +14,14 @@ import binascii
 from typing import NamedTuple
 
 from broker_core.engine.schedule.timer.messages import OUT_MS
-from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find_property, number_of
+from broker_core.protocol.message.properties import (
+    ITEM_SEPARATOR,
+    NAME_SEPARATOR,
+    REAL_TOPIC,
+    UNIQUE_KEY,
+    find_property,
+    number_of,
+)
 from broker_core.protocol.names import RETRY_PREFIX
 
 _VERSION = "v1"
@@ -55,4 +62,6 @@ def decode_handle(text: str) -> RecallHandle | None:
     if len(parts) < _PARTS or parts[0] != _VERSION:
         return None
     topic, broker_name, time, unique_key = parts[1:_PARTS]
+    if not topic or not unique_key or any(separator in data for separator in (NAME_SEPARATOR, ITEM_SEPARATOR)):
+        return None  # its parts become properties, where a separator would begin another one
     return RecallHandle(topic, broker_name, number_of(time), unique_key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -41,7 +42,8 @@ HOST = HostAddress(b"\x7f\x00\x00\x01", 1)
 
 
 def digest() -> pb.Digest:
-    return pb.Digest(type=pb.CRC32, checksum="0")
+    """That of the body, because a message with another one is refused before the rest of it is read."""
+    return pb.Digest(type=pb.CRC32, checksum=f"{zlib.crc32(b'body'):X}")
 
 
 def whole_message() -> pb.Message:

@@ -412,3 +412,12 @@ def test_connecting_goes_on_until_a_name_server_answers():
         await cluster.close()
 
     asyncio.run(scenario())
+
+
+def test_the_port_of_grpc_that_a_broker_of_orbit_has_is_known(tmp_path):
+    async def run():
+        async with broker_on(tmp_path / "store") as broker, attached(broker.name_server_address) as cluster:
+            await cluster.sampling.once()
+            assert cluster.figures.listed().grpc == [broker.grpc_address]
+
+    asyncio.run(run())

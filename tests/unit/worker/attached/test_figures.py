@@ -6,6 +6,7 @@ import pytest
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
+from broker_core.protocol.admin.proxies import ProxyPlace
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
@@ -449,6 +450,18 @@ def test_where_proxies_serve_clients_that_no_broker_lists_may_be_online(figures)
     assert ints(figures.snapshot().positions["owner"]) == [-2, -2]
     figures.take_members("a", "g", frozenset({"client"}))
     assert ints(figures.snapshot().groups["members"])[0] == 1
+
+
+def test_addresses_for_sdks_of_grpc_are_those_of_brokers_and_of_proxies(figures):
+    assert figures.listed().grpc == []
+    figures.take_proxies([ProxyPlace("10.0.0.9", 8080, 7081), ProxyPlace("fe80::1")])
+    assert figures.listed().grpc == ["10.0.0.9:7081", "[fe80::1]:8081"]
+    figures.take_place(BrokerPlace("b", "C", {0: "10.0.0.2:10911"}))
+    figures.take_config("b", {"orbitGrpc": "on", "grpcServerPort": "18081"})
+    assert figures.listed().grpc == ["10.0.0.2:18081", "10.0.0.9:7081", "[fe80::1]:8081"]
+    figures.take_config("b", {"orbitGrpc": "off", "grpcServerPort": "18081"})
+    figures.take_proxies([])
+    assert figures.listed().grpc == []
 
 
 def test_a_group_that_consumes_has_clients_also_where_no_broker_lists_them(figures, clock):

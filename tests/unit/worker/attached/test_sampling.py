@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, cast
 
 from broker_core.cluster.numbering import BrokerNumbers
+from broker_core.cluster.proxies import Proxies
 from broker_core.cluster.watch_settings import WatchSettings
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.sampling import Sampling
@@ -17,6 +18,7 @@ class FaultyOnce:
         self.settings = WatchSettings(tables_ms=0)
         self.asked = asyncio.Semaphore(0)
         self.is_faulty = True
+        self.proxies = Proxies(cast("Any", self))
 
     @property
     def brokers(self) -> dict[str, Any]:
@@ -40,4 +42,4 @@ def test_a_fault_of_one_look_at_slaves_does_not_end_the_looking(caplog):
         await sampling.close()
 
     asyncio.run(scenario())
-    assert "asking slaves failed" in caplog.text
+    assert "asking for slaves and proxies failed" in caplog.text

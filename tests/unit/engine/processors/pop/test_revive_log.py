@@ -1,6 +1,7 @@
 """What is out survives a kill, whoever takes the store over."""
 
 import json
+from contextlib import contextmanager
 
 import pytest
 
@@ -164,8 +165,16 @@ def test_a_checkpoint_that_stays_out_long_is_written_again_at_the_end(bench, mon
     assert again.bodies() == [b"long"]
 
 
+@contextmanager
+def with_offset(folder):
+    """A bench whose pops are buffered, where the group has an offset: its first pop of a queue would be written at once."""
+    with pop_bench(folder / "store", pop_buffer_merge=True) as bench:
+        bench.state.offsets.commit("CG", "T", 0, 0)
+        yield bench
+
+
 def test_buffered_pops_that_are_acked_leave_nothing_in_the_log(tmp_path):
-    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+    with with_offset(tmp_path) as bench:
         for number in range(3):
             bench.put("T", 0, b"%d" % number)
         messages = bench.pop(invisibleTime=60_000)
@@ -182,7 +191,7 @@ def test_buffered_pops_that_are_acked_leave_nothing_in_the_log(tmp_path):
 
 
 def test_buffered_pops_are_written_in_time_with_the_acks_so_far(tmp_path):
-    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+    with with_offset(tmp_path) as bench:
         for number in range(3):
             bench.put("T", 0, b"%d" % number)
         messages = bench.pop(invisibleTime=60_000)
@@ -197,11 +206,26 @@ def test_buffered_pops_are_written_in_time_with_the_acks_so_far(tmp_path):
 
 
 def test_a_killed_broker_gives_buffered_pops_out_again(tmp_path):
-    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+    with with_offset(tmp_path) as bench:
         bench.put("T", 0, b"one")
         bench.pop(invisibleTime=60_000)
         bench.state.store.flush()
         assert restart(bench).bodies() == [b"one"]
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_kill_before_the_first_offset_is_written_loses_no_buffered_pop(tmp_path, first):
+    with pop_bench(tmp_path / "store", pop_buffer_merge=True) as bench:
+        for number in range(first + 2):
+            bench.put("T", 0, b"%d" % number)
+        if first:
+            bench.state.offsets.commit("CG", "T", 0, first)
+        _, last = bench.pop(invisibleTime=4_000)
+        bench.postpone(last, 0)
+        bench.state.store.flush()
+        again = restart(bench, {"offsetTable": {"T@CG": {"0": first}} if first else {}})
+        again.pass_time(5_000)
+        assert {b"%d" % first, b"%d" % (first + 1)} == {*again.bodies()}
 
 
 def test_a_changed_time_is_written_where_the_pop_was(tmp_path):

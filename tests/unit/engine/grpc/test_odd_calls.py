@@ -1,0 +1,211 @@
+"""Calls that no SDK makes: handles that nobody was given, times that are none, settings that become others."""
+
+from __future__ import annotations
+
+import base64
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+from broker_core.protocol.grpc import messaging_pb2 as pb
+from tests.support.grpc_broker import ack, change, grpc_broker, handle_of
+from tests.support.grpc_stub import RawClient, message, resource
+
+GROUP = "OddGroup"
+VOID = {"ack": "OK", "change": "INVALID_RECEIPT_HANDLE", "forward": "OK"}
+"""Of a delivery that is settled: nothing is left to do."""
+NONE = dict.fromkeys(VOID, "INVALID_RECEIPT_HANDLE")
+"""Of what is no handle: SDKs give up on this code alone and repeat a call on all others."""
+HANDLES = {
+    "queue that is none": (6, "99", NONE),
+    "negative queue": (6, "-1", NONE),
+    "queue of more than 32 bits": (6, str(1 << 40), NONE),
+    "offset behind the end": (7, "99", NONE),
+    "negative offset": (7, "-1", NONE),
+    "offset of more than 64 bits": (7, "9" * 30, NONE),
+    "other digits": (7, "٣", NONE),
+    "digits in groups": (1, "1_0", NONE),
+    "time of more than 64 bits": (1, "9" * 30, NONE),
+    "time over": (2, "1", NONE),
+    "negative invisible time": (2, "-1", NONE),
+    "number of thousands of digits": (2, "9" * 5_000, NONE),
+    "flag that is none": (4, "3", NONE),
+    "retry topic that is none": (4, "1", NONE),
+    "no number": (0, "x", NONE),
+    "other pop": (1, "9" * 15, VOID),
+    "other revive queue, in order": (3, "999", VOID),
+}
+"""Name → word of a handle, what it becomes, answers."""
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with grpc_broker(tmp_path_factory.mktemp("grpc"), recall_messages=True) as broker:
+        broker.topic("Odd", 1)
+        yield broker
+
+
+@pytest.fixture
+def client(broker):
+    with RawClient(broker.port) as client:
+        client.announce_consumer(GROUP, "Odd")
+        yield client
+
+
+def code_of(response):
+    return pb.Code.Name(response.status.code)
+
+
+def taken(client, body):
+    """A delivery of a message that is sent now."""
+    client.send(message("Odd", body))
+    return next(one for one in client.receive(GROUP, "Odd", count=32).messages if one.body == body)
+
+
+def answers(client, handle, *, group=GROUP, topic="Odd"):
+    entry = pb.AckMessageEntry(receipt_handle=handle)
+    acked = pb.AckMessageRequest(group=resource(group), topic=resource(topic), entries=[entry])
+    return {
+        "ack": code_of(client.call("AckMessage", acked)),
+        "change": code_of(change(client, group, topic, handle, 30)),
+        "forward": code_of(forward(client, handle, group=group, topic=topic)),
+    }
+
+
+def forward(client, handle, *, group=GROUP, topic="Odd"):
+    request = pb.ForwardMessageToDeadLetterQueueRequest(
+        group=resource(group), topic=resource(topic), receipt_handle=handle, max_delivery_attempts=1
+    )
+    return client.call("ForwardMessageToDeadLetterQueue", request)
+
+
+def dead_letters(broker, group=GROUP):
+    return broker.running.broker.store.max_offset(f"%DLQ%{group}", 0)
+
+
+# ---- handles ----
+
+
+@pytest.mark.parametrize(("place", "word", "expected"), HANDLES.values(), ids=HANDLES)
+def test_a_handle_that_was_never_given_does_nothing(broker, client, place, word, expected):
+    found, before = taken(client, b"mine"), dead_letters(broker)
+    words = handle_of(found).split(" ")
+    assert answers(client, " ".join([*words[:place], word, *words[place + 1 :]])) == expected
+    assert dead_letters(broker) == before
+    assert code_of(change(client, GROUP, "Odd", handle_of(found), 0)) == "OK", "the delivery is as it was"
+
+
+@pytest.mark.parametrize(("group", "topic", "expected"), [("OtherGroup", "Odd", VOID), (GROUP, "Else", NONE)])
+def test_a_handle_is_of_one_group_and_topic(broker, client, group, topic, expected):
+    broker.topic("Else", 1)
+    found = taken(client, b"of one group")
+    assert answers(client, handle_of(found), group=group, topic=topic) == expected
+    assert dead_letters(broker, group) == 0
+    assert code_of(change(client, GROUP, "Odd", handle_of(found), 0)) == "OK"
+
+
+@pytest.mark.parametrize("more", ["", " text", " " + "9" * 5_000, " 1 2 3"])
+def test_what_stands_behind_a_handle_comes_back_after_a_change(client, more):
+    eight = " ".join(handle_of(taken(client, b"more words")).split(" ")[:8])
+    changed = change(client, GROUP, "Odd", eight + more, 30)
+    assert code_of(changed) == "OK"
+    assert changed.receipt_handle.split(" ")[8:] == more.split(" ")[1:]
+    assert answers(client, changed.receipt_handle)["ack"] == "OK"
+
+
+def test_a_message_becomes_a_dead_letter_once(broker, client):
+    found, before = taken(client, b"dead"), dead_letters(broker)
+    assert [code_of(forward(client, handle_of(found))) for _ in range(3)] == ["OK"] * 3
+    assert dead_letters(broker) == before + 1
+    broker.move(60)
+    assert b"dead" not in client.receive(GROUP, "Odd", count=32).bodies
+
+
+@pytest.mark.parametrize("settled", ["acked", "changed"])
+def test_a_settled_delivery_becomes_no_dead_letter(broker, client, settled):
+    found, before = taken(client, b"settled"), dead_letters(broker)
+    done = ack(client, GROUP, "Odd", found) if settled == "acked" else change(client, GROUP, "Odd", handle_of(found), 0)
+    assert code_of(done) == "OK"
+    assert code_of(forward(client, handle_of(found))) == "OK"
+    assert dead_letters(broker) == before
+
+
+def test_a_message_in_order_becomes_a_dead_letter_once(broker, client):
+    topic, group = broker.topic("OddOrder", 1), "OddOrderGroup"
+    broker.group(client, group, topic, orderly=True)
+    client.send(message(topic, b"first", message_group="g"), message(topic, b"second", message_group="g"))
+    (found,) = client.receive(group, topic, count=1).messages
+    assert [code_of(forward(client, handle_of(found), group=group, topic=topic)) for _ in range(2)] == ["OK", "OK"]
+    assert dead_letters(broker, group) == 1
+    assert client.receive(group, topic).bodies == [b"second"]
+
+
+# ---- messages ----
+
+
+@pytest.mark.parametrize("seconds", [(1 << 63) - 1, -(1 << 63), 253_402_300_800, -62_135_596_801])
+def test_a_born_timestamp_is_a_time(client, seconds):
+    made = message("Odd")
+    made.system_properties.born_timestamp.seconds = seconds
+    assert code_of(client.send(made)) == "BAD_REQUEST"
+
+
+@pytest.mark.parametrize("seconds", [253_402_300_799, -62_135_596_800, -1, 0])
+def test_a_time_far_away_is_stored(client, seconds):
+    made = message("Odd", b"%d" % seconds)
+    made.system_properties.born_timestamp.FromSeconds(seconds)
+    assert code_of(client.send(made)) == "OK"
+    found = next(one for one in client.receive(GROUP, "Odd", count=32).messages if one.body == made.body)
+    assert found.system_properties.born_timestamp.seconds == max(seconds, 0)
+
+
+HANDLE = "v1 Odd broker-a {time} {key}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HANDLE.replace("{key}", ""),
+        HANDLE.replace("{key}", "id\x02REAL_TOPIC\x01Else"),
+        HANDLE.replace("Odd", "Odd\x02REAL_TOPIC\x01Else").replace("{key}", "id"),
+        HANDLE.replace("{time}", "-5").replace("{key}", "id"),
+        HANDLE.replace("{time}", "9" * 30).replace("{key}", "id"),
+        HANDLE.replace("broker-a", "nowhere").replace("{key}", "id"),
+        HANDLE.replace("v1", "v2").replace("{key}", "id"),
+    ],
+)
+def test_a_recall_handle_of_other_parts_is_refused(broker, client, text):
+    handle = base64.urlsafe_b64encode(text.format(time=broker.now_ms() + 60_000).encode()).decode()
+    request = pb.RecallMessageRequest(topic=resource("Odd"), recall_handle=handle)
+    assert code_of(client.call("RecallMessage", request)) == "INTERNAL_SERVER_ERROR"
+
+
+# ---- settings ----
+
+
+def settings_of(group):
+    return pb.Settings(client_type=pb.SIMPLE_CONSUMER, subscription=pb.Subscription(group=resource(group)))
+
+
+def test_a_client_is_a_member_of_the_group_that_it_announced_last(broker):
+    with RawClient(broker.port) as client:
+        stream = client.telemetry()
+        for group in ("OddBefore", "OddAfter"):
+            assert stream.ask(settings_of(group)).status.code == pb.OK
+        assert (broker.members("OddBefore"), broker.members("OddAfter")) == ([], [client.client_id])
+        producer = pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource("Odd")]))
+        assert stream.ask(producer).status.code == pb.OK
+        assert broker.members("OddAfter") == []
+
+
+def test_a_client_whose_stream_was_ended_is_gone_soon(broker):
+    with RawClient(broker.port) as client:
+        stream = client.telemetry()
+        assert stream.ask(settings_of("OddEnded")).status.code == pb.OK
+        stream.put(SimpleNamespace(SerializeToString=lambda: b"\xff"))
+        with pytest.raises(grpc.RpcError):
+            stream.next()
+        assert broker.members("OddEnded") == [client.client_id]
+        broker.move(31)
+        assert broker.members("OddEnded") == []
