@@ -308,6 +308,7 @@ class MainWindow(QMainWindow):
         state = self.frame.state
         if state is not None:
             page.state_changed(state)
+            self.area.show_gone()
 
     def _page_detached(self, window: DetachedWindow) -> None:
         self.keys.serve(window)

@@ -73,8 +73,10 @@ class QueryRun:
 
 def query_run(run: StartedRun, ended_ms: int) -> QueryRun | None:
     """The entry of a run that ended; None if it was no query, or one that was only named."""
+    if run.order.spec.name != SQL_REPORT or run.state not in _ENDS:
+        return None
     text = dict(run.order.parameters).get(SQL_QUERY, "").strip()
-    if run.order.spec.name != SQL_REPORT or not text or run.state not in _ENDS:
+    if not text:
         return None
     rows = run.first.row_count if run.first is not None and run.state in (RunState.COMPLETE, RunState.PARTIAL) else -1
     return QueryRun(text, ended_ms, round(run.took_ms), rows, run.state, run.error)

@@ -144,7 +144,11 @@ class ConsumersView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._shown_group or self.page_title
+        return self._shown_group or self._wanted or self.page_title
+
+    def gone(self) -> str:
+        is_gone = self._wanted and self._state is not None and self._state.lacks_group(self._wanted)
+        return tr("Group {group} is gone.", group=self._wanted) if is_gone else ""
 
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
@@ -162,6 +166,10 @@ class ConsumersView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        if self.is_pinned and state.lacks_group(self._shown_group):
+            # A pinned page goes to no other group by itself; Qt would go to the next one.
+            self._wanted = self._shown_group
+            self.group_grid.select_key(None)
         self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
         self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
