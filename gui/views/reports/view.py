@@ -222,7 +222,7 @@ class ReportsView(PageView):
         if not open_in_desktop(path):
             QGuiApplication.clipboard().setText(str(path))
             words = partial(tr, "No program opens it here. The path is copied: {path}", path=path)
-            self.context.notify(words, state=State.WARNING)
+            self.context.notify(words, state=State.INFO)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
