@@ -105,6 +105,14 @@ class ClusterState:
         """Whether all topics and groups of the cluster are listed; else their number is unknown."""
         return not self.is_blank and not self.catalog.brokers_untold
 
+    def lacks_topic(self, topic: str) -> bool:
+        """Whether a topic surely does not exist: all brokers have sent their topics, and it is not among them."""
+        return bool(topic) and self.lists_all and not self.faults and topic not in self.catalog.topics
+
+    def lacks_group(self, group: str) -> bool:
+        """Whether a group surely does not exist, as `lacks_topic`."""
+        return bool(group) and self.lists_all and not self.faults and group not in self.catalog.groups
+
     @property
     def reach(self) -> ClusterReach:
         """How much of the cluster answers; an embedded broker always does."""

@@ -184,6 +184,7 @@ class BrokerWatch(QObject):
         self._show_age()
         for page in parts.navigation.visible_pages:
             page.state_changed(state)
+        parts.area.show_gone()
 
     def _show_faults(self, state: ClusterState) -> None:
         """Show missing parts of a cluster over all pages, with their times and reasons."""

@@ -48,14 +48,22 @@ def restore_geometry(window: QMainWindow, side_bar: SideBar, settings: QSettings
 def restore_pages(navigation: Navigation, settings: QSettings, first: str, group: str = "") -> None:
     """Open the pages of the last session at their places; the first time the page ``first``."""
     known = _known(settings, group)
-    tabs = _places(navigation, text_list(settings, f"{group}layout/tabs")) if known else []
+    links = text_list(settings, f"{group}layout/tabs") if known else []
+    tabs = {number: place for number, link in enumerate(links) if (place := _place(navigation, link)) is not None}
     if not tabs:
         navigation.open(PagePlace(first))
         return
+    numbers = list(tabs)
     current = whole_number(settings, f"{group}layout/current", 0)
-    navigation.restore(tabs, current if 0 <= current < len(tabs) else 0)
+    pinned = text_list(settings, f"{group}layout/pinned")
+    navigation.restore(
+        list(tabs.values()),
+        numbers.index(current) if current in tabs else 0,
+        [place for place, number in enumerate(numbers) if str(number) in pinned],
+    )
     for number, link in enumerate(text_list(settings, f"{group}layout/windows")):
-        for place in _places(navigation, [link]):
+        place = _place(navigation, link)
+        if place is not None:
             window = navigation.detach(navigation.open(place, new_tab=True))
             geometry = settings.value(f"{group}layout/window_{number}")
             if window is not None and isinstance(geometry, QByteArray):
@@ -83,6 +91,7 @@ def save(window: QMainWindow, parts: FrameParts, settings: QSettings, group: str
     settings.setValue(f"{group}layout/geometry", window.saveGeometry())
     settings.setValue(f"{group}layout/side_bar_collapsed", int(parts.side_bar.collapsed))
     settings.setValue(f"{group}layout/tabs", [link_to(navigation.place_in(tab)) for tab in area.places])
+    settings.setValue(f"{group}layout/pinned", [str(place) for place in area.pinned])
     settings.setValue(f"{group}layout/current", area.tabs.currentIndex())
     settings.setValue(f"{group}layout/windows", [link_to(navigation.place_of(one.page)) for one in navigation.windows])
     for place, one in enumerate(navigation.windows):
@@ -109,13 +118,10 @@ def _known(settings: QSettings, group: str = "") -> bool:
     return whole_number(settings, f"{group}{_VERSION}", 0) == LAYOUT_VERSION
 
 
-def _places(navigation: Navigation, links: list[str]) -> list[PagePlace]:
-    found = []
-    for link in links:
-        try:
-            place = place_of(link)
-        except LinkError:  # a file that somebody edited
-            continue
-        if navigation.has(place.page_id):
-            found.append(place)
-    return found
+def _place(navigation: Navigation, link: str) -> PagePlace | None:
+    """The place of a link; None if this window has none such."""
+    try:
+        place = place_of(link)
+    except LinkError:  # a file that somebody edited
+        return None
+    return place if navigation.has(place.page_id) else None

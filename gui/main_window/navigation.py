@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,7 @@ class Navigation(QObject):
         self.windows: list[DetachedWindow] = []
         area.shown.connect(self._tab_shown)
         area.closed.connect(self._page_closed)
+        area.gone_closed.connect(self.close_gone)
 
     # ---- what is open ----------------------------------------------------------------------------------------------
 
@@ -125,14 +126,14 @@ class Navigation(QObject):
         self.shown.emit(page)
         return page
 
-    def restore(self, places: Sequence[PagePlace], current: int) -> None:
+    def restore(self, places: Sequence[PagePlace], current: int, pinned: Collection[int] = ()) -> None:
         """Open the tabs of the last session; only the one in front is made now, the others when they are first shown."""
         entries = [self._entries[place.page_id] for place in places]
         tabs = [
             (place, entry.icon, entry.title, partial(self._make_at, place))
             for place, entry in zip(places, entries, strict=True)
         ]
-        self._area.restore(tabs, current)
+        self._area.restore(tabs, current, pinned)
 
     def back(self) -> None:
         self._travel(self.places.back())
@@ -152,6 +153,12 @@ class Navigation(QObject):
             window.close()
         elif page is not None:
             self._area.close_page(page)
+
+    def close_gone(self, page: PageView) -> None:
+        """Close a page whose subject is gone; another page replaces the last tab."""
+        if len(self._area.places) == 1:
+            self._bring(self._add(PagePlace(next(one for one in self._entries if one != page.page_id))))
+        self._area.close_page(page)
 
     def close_all(self) -> None:
         for window in list(self.windows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from gui.main_window.gone_line import GoneLine
 from gui.main_window.page_room import PageRoom
 from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
@@ -88,6 +89,11 @@ class _Slot:
     is_pinned: bool = False
     """Whether it keeps its page: no link opens another subject in it, and it does not close for others."""
 
+    @property
+    def shown_title(self) -> str:
+        """Of the page, or of what it will be about."""
+        return self.page.tab_title() if self.page is not None else self.place.subject or tr(self.title)
+
 
 class PageArea(QWidget):
     """Opened pages as tabs. The page of a restored tab is made when it is first shown.
@@ -97,12 +103,14 @@ class PageArea(QWidget):
         closed: A page is about to be closed; carries it.
         tear_off_asked: A page is to get a window of its own; carries it.
         menu_asked: The menu of a tab is wanted; carries its page and where.
+        gone_closed: The page in front is pinned, what it is about is gone, and it is to be closed; carries it.
     """
 
     shown = Signal(object)
     closed = Signal(object)
     tear_off_asked = Signal(object)
     menu_asked = Signal(object, QPoint)
+    gone_closed = Signal(object)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -128,6 +136,8 @@ class PageArea(QWidget):
         self.list_button = IconButton(theme, "caret-down", role="tab-button", on_click=self.open_list)
         """Lists all tabs where there is no room for them."""
         self.list_button.hide()
+        self.gone = GoneLine(theme)
+        self.gone.close_wanted.connect(lambda: self.gone_closed.emit(self.current))
         self.room = PageRoom()
         self._stack = self.room.stack
         self.veil = Veil(theme, self._stack)
@@ -145,7 +155,7 @@ class PageArea(QWidget):
         strip.setObjectName("tabStrip")
         strip.setFixedHeight(Size.TAB_STRIP)
         strip.setLayout(row((self.tabs, 0, Qt.AlignmentFlag.AlignBottom), self.plus, 1, self.list_button, spacing=0))
-        self.setLayout(column(strip, (self.room, 1), spacing=0))
+        self.setLayout(column(strip, self.gone, (self.room, 1), spacing=0))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -160,8 +170,7 @@ class PageArea(QWidget):
         """Open the list of all tabs."""
         menu = new_menu(self)
         for index, slot in enumerate(self._slots):
-            title = slot.page.tab_title() if slot.page is not None else tr(slot.title)
-            action = menu.addAction(self.tabs.tabIcon(index), menu_text(title))
+            action = menu.addAction(self.tabs.tabIcon(index), menu_text(slot.shown_title))
             action.setCheckable(True)
             action.setChecked(index == self.tabs.currentIndex())
             action.triggered.connect(partial(self._choose_listed, slot))
@@ -202,15 +211,22 @@ class PageArea(QWidget):
         """
         if len(self._slots) >= TABS_MAX:
             self.close_tab(next((place for place, slot in enumerate(self._slots) if not slot.is_pinned), 0))
-        self._insert(_Slot(place, None, make, icon_name, title), tr(title))
+        self._insert(_Slot(place, None, make, icon_name, title))
 
-    def restore(self, tabs: Sequence[tuple[PagePlace, str, str, Callable[[], PageView]]], current: int) -> None:
-        """Add tabs as `add` does and show one of them: only its page is made."""
+    def restore(
+        self,
+        tabs: Sequence[tuple[PagePlace, str, str, Callable[[], PageView]]],
+        current: int,
+        pinned: Collection[int] = (),
+    ) -> None:
+        """Add tabs as `add` does, pin those at the places ``pinned`` and show one: only its page is made."""
         # The first tab that is added comes to the front by itself.
         self.tabs.blockSignals(True)
         first = len(self._slots)
         for tab in tabs:
             self.add(*tab)
+        for place in pinned:
+            self._slots[first + place].is_pinned = True
         self.tabs.setCurrentIndex(first + current)
         self.tabs.blockSignals(False)
         self._tab_changed(self.tabs.currentIndex())
@@ -222,11 +238,12 @@ class PageArea(QWidget):
 
     def adopt(self, page: PageView) -> None:
         """Add a page that `take` removed."""
-        self._insert(_Slot(PagePlace(page.page_id), page, lambda: page, page.entry.icon), page.tab_title())
+        self._insert(_Slot(PagePlace(page.page_id), page, lambda: page, page.entry.icon, is_pinned=page.is_pinned))
         self._stack.addWidget(page)
 
-    def _insert(self, slot: _Slot, title: str) -> None:
+    def _insert(self, slot: _Slot) -> None:
         self._slots.append(slot)
+        title = slot.shown_title
         index = self.tabs.addTab(button_text(shown_title(title, self.tabs.fontMetrics())))
         self.tabs.setTabToolTip(index, tip_text(title))
         self._write_buttons()
@@ -235,6 +252,7 @@ class PageArea(QWidget):
     def _page(self, slot: _Slot) -> PageView:
         if slot.page is None:
             page = slot.page = slot.make()
+            page.is_pinned = slot.is_pinned
             self._stack.addWidget(page)
             # Not before: Qt would apply the style sheet a second time when the page gets its parent.
             self._theme.dress_soon(page)
@@ -265,9 +283,20 @@ class PageArea(QWidget):
 
     def toggle_pinned(self, page: PageView) -> None:
         """Pin the tab of a page, or release it."""
-        index = self._index(page)
-        self._slots[index].is_pinned = not self._slots[index].is_pinned
+        slot = self._slots[self._index(page)]
+        slot.is_pinned = page.is_pinned = not slot.is_pinned
         self._write_icons()
+        self.show_gone()
+
+    @property
+    def pinned(self) -> list[int]:
+        """Places of pinned tabs."""
+        return [index for index, slot in enumerate(self._slots) if slot.is_pinned]
+
+    def show_gone(self) -> None:
+        """Show whether the page in front is pinned and about something that is gone."""
+        page = self.current
+        self.gone.say(page.gone() if page is not None and page.is_pinned else "")
 
     def close_all(self) -> None:
         """Close every tab, the last too."""
@@ -306,6 +335,7 @@ class PageArea(QWidget):
             self.veil.cover(page)
             self._write_icons()
             self.shown.emit(page)
+            self.show_gone()
 
     def _tab_moved(self, from_index: int, to_index: int) -> None:
         self._slots.insert(to_index, self._slots.pop(from_index))
@@ -330,6 +360,7 @@ class PageArea(QWidget):
     def _title_changed(self, page: PageView, title: str) -> None:
         if page is self.current:
             self._write_title(page, title)
+            self.show_gone()
         else:
             self._late_titles[page] = title
             self._late.start()
@@ -354,7 +385,7 @@ class PageArea(QWidget):
         self.tabs.setAccessibleName(tr("Open pages"))
         for index, slot in enumerate(self._slots):
             if slot.page is None:  # a page says when its title is another
-                self._write_tab(index, tr(slot.title))
+                self._write_tab(index, slot.shown_title)
 
         self._write_buttons()
 

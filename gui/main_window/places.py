@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PLACES_MAX = 100
+_SUBJECTS = {"topic": "topic", "consumers": "group"}
+"""Argument with the name of what a page is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +16,12 @@ class PagePlace:
 
     page_id: str
     arguments: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> str:
+        """The topic or group that the page is about, by whose name its tab is called; empty for none."""
+        name = self.arguments.get(_SUBJECTS.get(self.page_id, ""))
+        return name if isinstance(name, str) else ""
 
 
 class PlaceTrail:

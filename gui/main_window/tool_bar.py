@@ -35,7 +35,7 @@ NOTICE_CHARACTERS_MAX = 100
 _STANDING_BUTTONS = {
     Standing.LIVE: ("Live", "radio-button", "live"),
     Standing.WAITING: ("Waiting", "hourglass", ""),
-    Standing.LATE: ("Stale", "warning", "paused"),
+    Standing.LATE: ("Stale", "warning", "stale"),
     Standing.ENDED: ("No data", "warning-octagon", "ended"),
 }
 """Text, glyph and role of the live button while it is not paused."""

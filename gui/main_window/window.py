@@ -46,6 +46,7 @@ from monitoring.sources.base import SourceStatus
 if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
     from gui.operations.decoding import DecoderBook
+    from gui.operations.query_memory import QueryRecorder
     from gui.operations.report_notice import ReportNotice
     from gui.views.page import PageContext, PageView
 
@@ -73,6 +74,7 @@ class MainWindow(QMainWindow):
         self._layout_group = ""
         """Settings group of the open pages; during a switch of clusters that of the previous one."""
         self._report_notice: ReportNotice | None = None
+        self._query_recorder: QueryRecorder | None = None
         self._decoders: DecoderBook | None = None
         self._painted = False
         self._new_pages: set[PageView] = set()
@@ -154,12 +156,16 @@ class MainWindow(QMainWindow):
         self.pins.use(self._layout_group)
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
+        from gui.operations.query_memory import QueryMemory, QueryRecorder
         from gui.operations.report_notice import ReportNotice
 
         if self._report_notice is not None:
             # Reports continue when another cluster is shown: each is reported once.
             self._report_notice.close()
+        if self._query_recorder is not None:
+            self._query_recorder.close()
         self._report_notice = ReportNotice(backend.reports, self.notify, self.navigate, self)
+        self._query_recorder = QueryRecorder(backend.reports, QueryMemory(self.services.settings, self._layout_group), self)
         self.broker.status_changed(backend.source.status, None)
         self.show_clock()
         self.tray.follow_setting()
@@ -302,6 +308,7 @@ class MainWindow(QMainWindow):
         state = self.frame.state
         if state is not None:
             page.state_changed(state)
+            self.area.show_gone()
 
     def _page_detached(self, window: DetachedWindow) -> None:
         self.keys.serve(window)

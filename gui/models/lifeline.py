@@ -51,7 +51,7 @@ _STATES = {
     "delayed": State.DELAYED,
     "timed": State.DELAYED,
     "stored": State.COMMITTED,
-    "stored again": State.WARNING,
+    "stored again": State.INFO,
     "delivered": State.COMMITTED,
     "passed": State.HEALTHY,
     "retry waits": State.RETRY,

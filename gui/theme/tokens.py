@@ -78,6 +78,9 @@ class Tokens:
     retry: str
     critical: str
     warning: str
+    """Amber: only what needs a person."""
+    mark: str
+    """Ground of found words, and of rows that differ."""
 
     series: tuple[str, str, str, str, str, str, str]
     """Line colours of a chart; from the sixth on also dashed, the seventh is “other”."""
@@ -108,7 +111,7 @@ DARK = Tokens(
     accent_fill="#2F6BE0",
     on_accent="#FFFFFF",
     danger_fill="#C3283A",
-    pending="#E6B450",
+    pending="#9DB2D6",
     committed="#3FC79A",
     healthy="#4CC38A",
     idle="#A3ACBA",
@@ -117,6 +120,7 @@ DARK = Tokens(
     retry="#F5924E",
     critical="#FF6B73",
     warning="#E6B450",
+    mark="#2FB7A3",
     series=("#6AA0FF", "#EFC94C", "#5FE0C0", "#E8507D", "#FFB986", "#9A7FD0", "#8C8A3F"),
     tint_percent=16,
 )
@@ -140,7 +144,7 @@ LIGHT = Tokens(
     accent_fill="#2563EB",
     on_accent="#FFFFFF",
     danger_fill="#C3283A",
-    pending="#855600",
+    pending="#46608C",
     committed="#0A6E50",
     healthy="#0F6E42",
     idle="#566173",
@@ -149,6 +153,7 @@ LIGHT = Tokens(
     retry="#A8460A",
     critical="#BC2336",
     warning="#855600",
+    mark="#0A8F80",
     series=("#1D5BD8", "#B4600A", "#097E7E", "#A3195B", "#31107A", "#4F4500", "#5A6678"),
     tint_percent=8,
 )

@@ -42,7 +42,7 @@ def unless_refused(context: PageContext, run: Callable[[], object]) -> Callable[
     def act() -> None:
         refusal = read_only_reason(context.source)
         if refusal:
-            context.notify(refusal, state=State.WARNING)
+            context.notify(refusal, state=State.INFO)
         else:
             run()
 

@@ -142,7 +142,7 @@ class ActionDialog(FittedDialog):
             lines.addWidget(label(effect, wrap=True))
         if plan.warning:
             warning = Notice(theme)
-            warning.set(plan.warning)
+            warning.set(plan.warning, state=State.WARNING)
             lines.addWidget(warning)
         if plan.refusal:
             self.error.set(tr("This cannot be done here"), plan.refusal, State.WARNING)

@@ -137,6 +137,9 @@ class PageView(QWidget):
     dims_when_lost: ClassVar[bool] = True
     """Whether the page is dimmed while the broker is lost, because its figures are old then."""
 
+    is_pinned: bool = False
+    """Whether its tab is pinned: it stays with what it is about, also when that is gone. The frame writes it."""
+
     title_changed = Signal(str)
     place_changed = Signal(dict)
 
@@ -173,6 +176,10 @@ class PageView(QWidget):
     def tab_title(self) -> str:
         """The text of the tab."""
         return self.page_title
+
+    def gone(self) -> str:
+        """What the page is about and is gone, as a sentence; empty while it exists, and while that is not known."""
+        return ""
 
     def open(self, arguments: PageArguments) -> None:
         """Go to a place within the page, e.g. ``{"topic": "orders"}``. Empty arguments: stay, or show the start."""

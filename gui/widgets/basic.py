@@ -267,7 +267,7 @@ class IconButton(_GlyphOfTheme, QPushButton):
             "tab-button": tokens.text_3,
             "go-to": tokens.text_2,
             "live": tokens.healthy,
-            "paused": tokens.warning,
+            "stale": tokens.warning,
             "quiet": tokens.text_2,
             "status": tokens.text_2,
             "link": tokens.accent,

@@ -62,7 +62,7 @@ class _Highlighter(QSyntaxHighlighter):
         colours = {
             "string": tokens.committed,
             "comment": tokens.text_3,
-            "number": tokens.warning,
+            "number": tokens.delayed,
             "word": tokens.checking,
             "name": tokens.accent,
         }
@@ -119,7 +119,7 @@ class CodeView(LongTextEdit):
     def _show_marks(self, tokens: Tokens) -> None:
         text = self.toPlainText() if self._marked else ""
         ground = QTextCharFormat()
-        ground.setBackground(QColor(mix(tokens.warning, tokens.panel, MARK_SHARE)))
+        ground.setBackground(QColor(mix(tokens.mark, tokens.panel, MARK_SHARE)))
         selections, reached, units = [], 0, 0
         for start, length in self._marked:
             units += units_of(text[reached:start])

@@ -115,7 +115,7 @@ class Notice(QFrame):
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setProperty("role", "notice")
-        self._glyph = IconLabel(theme, "warning", "warning", 16)
+        self._glyph = IconLabel(theme, "info", "delayed", 16)
         self._title = label(role="strong", wrap=True)
         self._text = label(role="secondary", wrap=True, selectable=True)
         self._said: tuple[Words, Words, Words] = ("", "", "")
@@ -137,11 +137,14 @@ class Notice(QFrame):
         self,
         title: Words,
         text: Words = "",
-        state: State = State.WARNING,
+        state: State = State.INFO,
         action: Words = "",
         on_action: Callable[[], object] | None = None,
     ) -> None:
-        """Show a remark; an empty title hides it. ``action`` is the text of a button that calls ``on_action``."""
+        """Show a remark; an empty title hides it. ``state`` is `State.WARNING` only for what needs a person.
+
+        ``action`` is the text of a button that calls ``on_action``.
+        """
         self.setVisible(bool(title))
         self._glyph.set_glyph(*_STATE_GLYPHS[state])
         self._said, self._on_action = (title, text, action), on_action

@@ -210,7 +210,7 @@ class RowPainter:
                 box_of_text, text = QRect(left, top, width, height), painted_text(column, row)
                 pattern = column.marks() if column.marks is not None else None
                 if pattern is not None:
-                    found = _colour(mix(tokens.warning, tokens.panel, FOUND_SHARE))
+                    found = _colour(mix(tokens.mark, tokens.panel, FOUND_SHARE))
                     for part in _marked(place, _fitting(place, text, width), pattern, box_of_text):
                         painter.fillRect(part, found)
                 if not _paint_text(painter, place, box_of_text, text, colour):

@@ -199,7 +199,7 @@ class StagedForm(QWidget):
         for field in self.fields:
             change, note = changes.get(field.key), self._notes[field.key]
             note.setText(change.text if change is not None else "")
-            set_role(note, "warning" if change is not None else "caption")
+            set_role(note, "figure" if change is not None else "caption")
 
 
 def _read(editor: QWidget) -> Value:

@@ -556,3 +556,23 @@ def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_fo
     assert [one for one in source.asked[before:] if isinstance(one, ListMembers)] == []
     view.state_changed(replace(source.state, faults={}))
     assert len([one for one in source.asked[before:] if isinstance(one, ListMembers)]) == 1
+
+
+def test_a_pinned_page_says_that_its_group_is_gone_and_goes_to_no_other(make_view):
+    view = make_view(FakeSource())
+    view.open({"group": "stock-worker"})
+    view.state_changed(STATE)
+    without = replace(
+        STATE,
+        catalog=replace(STATE.catalog, groups=["another" if one == "stock-worker" else one for one in STATE.catalog.groups]),
+    )
+    assert view.gone() == ""
+    view.is_pinned = True
+    view.state_changed(without)
+    assert view.gone() == "Group stock-worker is gone."
+    assert view.tab_title() == "stock-worker"
+    view.state_changed(replace(without, faults={"broker-b": "no answer"}))
+    assert view.gone() == "", "the broker that does not answer may have it"
+    view.state_changed(STATE)
+    assert view.gone() == ""
+    assert view.header.title == "stock-worker"

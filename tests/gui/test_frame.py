@@ -589,7 +589,7 @@ def test_another_cluster_takes_the_window_over(frame, qtbot):
 
 def test_a_report_is_told_once_whatever_cluster_is_shown(frame):
     frame.window.attach(frame.backend(FakeSource()))
-    spec = SimpleNamespace(title="Throughput over time", needs_samples=False)
+    spec = SimpleNamespace(name="throughput", title="Throughput over time", needs_samples=False)
     frame.reports.ended.emit(SimpleNamespace(state=RunState.COMPLETE, order=SimpleNamespace(spec=spec), rows=5))
     assert [notice.text for notice in frame.window.notices.toasts.kept] == ["Throughput over time: 5 messages read"]
 
@@ -610,3 +610,69 @@ def test_a_range_of_ones_own_is_named_on_its_button(frame):
     dialog = frame.window.tool_bar.ask_range()
     assert dialog.isVisible()
     dialog.reject()
+
+
+# ---- pinned tabs -------------------------------------------------------------------------------------------------------
+
+
+def test_pins_of_tabs_are_kept_over_a_restart(make_frame):
+    first = make_frame()
+    first.window.navigate("topics", topic="orders")
+    first.area.toggle_pinned(first.area.current)
+    first.navigation.open(PagePlace("welcome"), new_tab=True)
+    first.window.close()
+    second = make_frame()
+    assert second.area.pinned == [1]
+    second.navigation.open(PagePlace("topics", {"topic": "pay"}))
+    assert second.ids() == ["overview", "topics", "welcome", "topics"], "a link opens elsewhere"
+    second.area.tabs.setCurrentIndex(1)
+    assert second.page.opened == [{"topic": "orders"}]
+    assert second.page.is_pinned
+    second.area.toggle_pinned(second.page)
+    second.window.close()
+    assert make_frame().area.pinned == []
+
+
+def test_pins_stay_with_their_tabs_where_a_tab_cannot_be_restored(make_frame):
+    first = make_frame()
+    first.window.close()
+    first.settings.setValue("layout/tabs", ["orbit://moon", "orbit://welcome", "orbit://topics"])
+    first.settings.setValue("layout/pinned", ["0", "2", "x"])
+    first.settings.setValue("layout/current", 2)
+    first.settings.sync()
+    second = make_frame()
+    assert second.ids() == ["welcome", "topics"]
+    assert second.area.pinned == [1]
+    assert second.page.page_id == "topics"
+
+
+def test_a_pin_comes_back_from_a_window_of_its_own(frame):
+    frame.window.navigate("topics")
+    frame.area.toggle_pinned(frame.area.current)
+    torn_off = frame.navigation.detach(frame.area.current)
+    assert frame.area.pinned == []
+    frame.navigation.put_back(torn_off)
+    assert frame.area.pinned == [frame.area.tabs.currentIndex()]
+
+
+def test_a_pinned_tab_says_that_its_subject_is_gone_and_is_closed(frame, qtbot):
+    frame.window.navigate("topics", topic="orders")
+    page, line = frame.page, frame.area.gone
+    page.gone = lambda: "Topic orders is gone."
+    frame.area.show_gone()
+    assert line.isHidden(), "a tab that is not pinned shows another subject"
+    frame.area.toggle_pinned(page)
+    assert not line.isHidden()
+    assert line.words.text() == "Topic orders is gone."
+    frame.area.close_others(page)
+    line.button.click()
+    assert page not in frame.area.pages, "another page replaces the last tab"
+    assert line.isHidden()
+    assert len(frame.area.pages) == 1
+
+
+def test_tabs_of_last_time_have_the_names_of_their_subjects():
+    assert PagePlace("topic", {"topic": "orders"}).subject == "orders"
+    assert PagePlace("consumers", {"group": "g"}).subject == "g"
+    assert PagePlace("topics", {"topic": "orders"}).subject == ""
+    assert PagePlace("topic").subject == ""

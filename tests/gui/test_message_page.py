@@ -288,6 +288,7 @@ def test_a_message_that_is_gone_is_an_error_with_a_way_back(make_view):
     page.open({"physical_offset": 5})
     assert page.placeholder.text == "The message was not read."
 
+    assert page.gone() == "The message is gone."
     source.fail_with = None
     page.refresh()
 

@@ -547,3 +547,13 @@ def test_a_queue_without_a_record_has_no_line(make_view):
     view = make_view(source)
     column = next(column for column in view.queues.model.columns if column.key == "spark")
     assert column.value(view.queues.model.rows[2]) is None
+
+
+def test_a_topic_that_was_deleted_is_gone(make_view):
+    view = make_view(FakeSource())
+    assert view.gone() == ""
+    view.open({"topic": "moon"})
+    assert view.gone() == "Topic moon is gone."
+    assert view.tab_title() == "moon"
+    view.state_changed(replace(STATE, faults={"broker-b": "no answer"}))
+    assert view.gone() == "", "the broker that does not answer may have it"

@@ -255,7 +255,7 @@ class AlertsView(PageView):
             self.grid.set_error("")
         self.rules.set_rows(rows)
         self.grid.select_first()
-        self.problem.set("" if is_unknown else center.problem)
+        self.problem.set("" if is_unknown else center.problem, state=State.WARNING)
         self.new_button.setEnabled(center.is_read)
         self.header.set_chips(_chips(rows, center.firing))
         count = count_text(len(center.rules))

@@ -217,7 +217,7 @@ class GroupActions:
         if group is None or self._state is None:
             return None
         if group.is_system:
-            self._context.notify(lambda: tr("The broker needs this group itself."), state=State.WARNING)
+            self._context.notify(lambda: tr("The broker needs this group itself."), state=State.INFO)
             return None
         dialog = delete_group_dialog(self._context.source, self._context.theme, group, self._state, self._page)
         name, notify = group.name, self._context.notify

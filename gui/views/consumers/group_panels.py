@@ -42,8 +42,8 @@ class LagHeatPanel(Panel):
         super().__init__(" ", parent=parent)
         self._places: list[tuple[str, int]] = []
         self.lags = HistoryMatrix(context.source, self)
-        self.heat = said(HeatMap(context.theme, context.times, State.WARNING), name="Lag by queue over time")
-        self.scale = HeatScale(context.theme, State.WARNING)
+        self.heat = said(HeatMap(context.theme, context.times, State.DELAYED), name="Lag by queue over time")
+        self.scale = HeatScale(context.theme, State.DELAYED)
         self.add_action(self.scale)
         self.content.addWidget(self.heat, 1)
         self.lags.arrived.connect(self._show)
@@ -145,4 +145,4 @@ class SubscriptionsPanel(QWidget):
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
         for notice, one in zip(self.findings, said, strict=True):
-            notice.set(*one)
+            notice.set(*one, State.WARNING)

@@ -9,7 +9,7 @@ from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
 from gui.models.in_flight import InFlightRow, in_flight_rows
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.queries import LatestQuery
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import Size
 from gui.views.list_read import ListRead, shown_read
 from gui.views.page import PageContext
 from gui.widgets.basic import column
@@ -27,7 +27,7 @@ def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
         number_column("messages", "In flight", lambda row: row.messages, width=84),
-        Column("due", "Next due", _due_text, sort=lambda row: row.next_due_ms, state=_due_state,
+        Column("due", "Next due", _due_text, sort=lambda row: row.next_due_ms,
                tip=lambda row: times.full(row.next_due_ms), right=True, width=104),
         Column("oldest", "Out for", lambda row: duration_text(row.out_for_ms), sort=lambda row: row.oldest_ms,
                tip=lambda row: times.full(row.oldest_ms), right=True, dim=True, width=92, gives_way=1),
@@ -38,10 +38,6 @@ def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
 
 def _due_text(row: InFlightRow) -> str:
     return tr("in {time}", time=duration_text(row.due_in_ms)) if row.due_in_ms else tr("due")
-
-
-def _due_state(row: InFlightRow) -> State | None:
-    return None if row.due_in_ms else State.WARNING
 
 
 def _order_tip(row: InFlightRow) -> str:

@@ -18,7 +18,6 @@ from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
 from gui.theme.style import repolish
-from gui.theme.tokens import State
 from gui.views.chart_tools import ChartReading, RuleLine
 from gui.views.consumers.columns import standing_text
 from gui.views.consumers.queue_lines import QueueLines
@@ -212,7 +211,7 @@ class LagPanel(Panel):
     # ---- chart -----------------------------------------------------------------------------------------------------
 
     def _make_chart(self) -> TimeChart:
-        context, lines = self._context, (ChartSeries(LAG, "Lag", State.WARNING, fill=True),)
+        context, lines = self._context, (ChartSeries(LAG, "Lag", fill=True),)
         chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
         chart.leave_out_legend()
         ChartReading(chart, context)

@@ -327,7 +327,8 @@ class ResetDialog(ActionDialog):
         set_role(self.sums, "critical" if sums.skipped > 0 else "strong")
         unknown = sums.unknown if self._found is not None or self.chosen is not ResetKind.TIME else 0
         self.note.set(
-            tr("{count} queues stay as they are: it is not known where they would go.", count=unknown) if unknown else ""
+            tr("{count} queues stay as they are: it is not known where they would go.", count=unknown) if unknown else "",
+            state=State.WARNING,
         )
         self.go.setText(tr("Reset 1 queue") if sums.queues == 1 else tr("Reset {count} queues", count=sums.queues))
         self.set_blocked(self._fault())

@@ -31,7 +31,7 @@ from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
-from gui.theme.tokens import Size
+from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
 from gui.views.consumers.columns import (
@@ -144,7 +144,11 @@ class ConsumersView(PageView):
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
     def tab_title(self) -> str:
-        return self._shown_group or self.page_title
+        return self._shown_group or self._wanted or self.page_title
+
+    def gone(self) -> str:
+        is_gone = self._wanted and self._state is not None and self._state.lacks_group(self._wanted)
+        return tr("Group {group} is gone.", group=self._wanted) if is_gone else ""
 
     def open(self, arguments: PageArguments) -> None:
         group = arguments.get("group")
@@ -162,6 +166,10 @@ class ConsumersView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        if self.is_pinned and state.lacks_group(self._shown_group):
+            # A pinned page goes to no other group by itself; Qt would go to the next one.
+            self._wanted = self._shown_group
+            self.group_grid.select_key(None)
         self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
         self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
@@ -236,7 +244,7 @@ class ConsumersView(PageView):
         made.grid.menu_asked.connect(self._open_member_menu)
         made.grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
         if self._member_list is not None:
-            made.notice.set(broker_text(self._member_list.notice))
+            made.notice.set(broker_text(self._member_list.notice), state=State.WARNING)
         self._show_known_in(made.grid)
         return made
 
@@ -384,7 +392,7 @@ class ConsumersView(PageView):
 
     def _say_missing(self, notice: str) -> None:
         if self.member_tab.made is not None:
-            self.member_tab.made.notice.set(broker_text(notice))
+            self.member_tab.made.notice.set(broker_text(notice), state=State.WARNING)
 
     def _show_members_read(self, *grids: DataGrid[Any]) -> None:
         text = tr("The clients of {group} were not read.", group=self._shown_group)
@@ -415,7 +423,7 @@ class ConsumersView(PageView):
 
     def _show_disagreement(self) -> None:
         title, text = finding_words(self._findings[0]) if self._findings else ("", "")
-        self.disagreement.set(f"{self._shown_group}: {title}" if title else "", text)
+        self.disagreement.set(f"{self._shown_group}: {title}" if title else "", text, State.WARNING)
         if self.subscription_tab.made is not None:
             self.subscription_tab.made.show_findings(self._findings)
 

@@ -214,6 +214,7 @@ def show_rejected(notice: Notice, letters: Sequence[DeadLetter], members: Member
             tr("The subscription of {group} rejects {count} of {total}", group=group, count=count_text(count),
                total=count_text(len(letters))),
             words,
+            State.WARNING,
         )  # fmt: skip
     elif says_all_pass:
         notice.set(tr("{group} takes all of them by its subscription", group=group), state=State.INFO)

@@ -24,7 +24,7 @@ GROUP_NAMES = {
 }
 GROUP_STATES = {
     EventGroup.REBALANCE: State.CHECKING,
-    EventGroup.RESTART: State.WARNING,
+    EventGroup.RESTART: State.PENDING,
     EventGroup.RESET: State.RETRY,
     EventGroup.TOPIC: State.COMMITTED,
     EventGroup.DISK: State.CRITICAL,

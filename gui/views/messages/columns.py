@@ -167,7 +167,7 @@ def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
             "Evidence",
             lambda row: tr(row.evidence),
             kind=CellKind.CHIP,
-            state=lambda row: State.WARNING if row.evidence == "inferred" else State.PLAIN,
+            state=lambda row: State.PENDING if row.evidence == "inferred" else State.PLAIN,
             tip=lambda row: row.evidence_words,
             width=92,
             gives_way=1,

@@ -24,7 +24,7 @@ from gui.models.messages import KEYS
 from gui.models.table import first_word
 from gui.operations.decoding import DecoderBook, patient
 from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.theme.tokens import mix
+from gui.theme.tokens import State, mix
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, fill, label, row
 from gui.widgets.containers import Parts
@@ -178,7 +178,7 @@ class CompareDialog(FittedDialog):
         left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
         rules = [patient(book.rule(detail.topic, detail.properties)) for detail in (left, right)]
         hidden = "The decoder rules cannot be used, so both bodies are hidden."
-        self.error.set(partial(tr, hidden) if book.fault else "", partial(broker_text, book.fault))
+        self.error.set(partial(tr, hidden) if book.fault else "", partial(broker_text, book.fault), State.WARNING)
 
         def work() -> tuple[MessageDetail, Compared]:
             one, other = read_shown(left.body, rules[0], schemas), read_shown(right.body, rules[1], schemas)
@@ -219,7 +219,7 @@ class CompareDialog(FittedDialog):
         self._query.ask(self._context.source.ask(ReadMessage(physical_offset)), self.compare_with, self._failed)
 
     def _failed(self, error: OrbitError) -> None:
-        self.error.set(lambda: tr("The other message was not read."), partial(error_text, error))
+        self.error.set(lambda: tr("The other message was not read."), partial(error_text, error), State.CRITICAL)
 
     def _show(self, result: tuple[MessageDetail, Compared]) -> None:
         if result[0] is self._right:
@@ -264,9 +264,7 @@ class CompareDialog(FittedDialog):
     def _fill_table(self, table: TextTable, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
         tokens = self._context.theme.tokens
         marked = {number for number, (_texts, differs) in enumerate(rows) if differs}
-        table.set_rows(
-            heads, [texts for texts, _differs in rows], marked, QColor(mix(tokens.warning, tokens.panel, TINT_PERCENT))
-        )
+        table.set_rows(heads, [texts for texts, _differs in rows], marked, QColor(mix(tokens.mark, tokens.panel, TINT_PERCENT)))
         header = table.horizontalHeader()
         for place, head in enumerate(heads):
             narrow = place == 0 or not head

@@ -319,7 +319,7 @@ class Composing(_Widget):
         self._audience.look(draft.topic, self._state())
         warning = self._audience.words(message_to_send(draft))
         state = State.WARNING if warning else State.INFO
-        set_role(self.effect, "warning" if warning else "info")
+        set_role(self.effect, "notice" if warning else "info")
         self.effect.set(tr("Sends 1 message to {topic}", topic=draft.topic), " ".join(filter(None, (warning, *facts))), state)
 
     # ---- send ------------------------------------------------------------------------------------------------------

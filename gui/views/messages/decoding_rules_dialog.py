@@ -20,6 +20,7 @@ from gui.operations.decoding import DecoderBook
 from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
 from gui.widgets.basic import IconButton, column, fill, form_layout, label, row
 from gui.widgets.fitted_dialog import FittedDialog
 from gui.widgets.long_text import LongTextEdit
@@ -129,7 +130,11 @@ class DecodingRulesDialog(FittedDialog):
 
     def _fill(self, topic: str) -> None:
         if self._book.fault:
-            self.error.set(lambda: tr("The rules were not read; saving replaces them."), partial(broker_text, self._book.fault))
+            self.error.set(
+                lambda: tr("The rules were not read; saving replaces them."),
+                partial(broker_text, self._book.fault),
+                State.WARNING,
+            )
         self.list.addItems([str(draft["topics"]) for draft in self._drafts])
         fitting = next((number for number, rule in enumerate(self._book.rules) if topic and rule.fits(topic)), -1)
         if fitting < 0 and topic:
@@ -238,7 +243,7 @@ class DecodingRulesDialog(FittedDialog):
         self.error.set("")
 
     def _types_failed(self, error: Exception) -> None:
-        self.error.set(lambda: tr("The schema was not read."), partial(error_text, error))
+        self.error.set(lambda: tr("The schema was not read."), partial(error_text, error), State.WARNING)
 
     # ---- saving ----------------------------------------------------------------------------------------------------
 
@@ -253,14 +258,16 @@ class DecodingRulesDialog(FittedDialog):
                 self._shown = -1
                 self.list.setCurrentRow(number)
                 self._show_rule(number)
-                self.error.set(partial(tr, "Rule {number} cannot be used.", number=number + 1), partial(error_text, error))
+                self.error.set(
+                    partial(tr, "Rule {number} cannot be used.", number=number + 1), partial(error_text, error), State.WARNING
+                )
                 return
         self.save_button.setEnabled(False)
         self._book.save(rules)
 
     def _refused(self, error: UsageError) -> None:
         self.save_button.setEnabled(True)
-        self.error.set(lambda: tr("The rules were not saved."), partial(error_text, error))
+        self.error.set(lambda: tr("The rules were not saved."), partial(error_text, error), State.CRITICAL)
 
 
 def _inset(inside: QWidget) -> QFrame:

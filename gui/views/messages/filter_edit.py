@@ -31,7 +31,7 @@ _COLOURS = {
     PieceKind.JOINER: "checking",
     PieceKind.OPERATOR: "text_2",
     PieceKind.TEXT: "committed",
-    PieceKind.NUMBER: "warning",
+    PieceKind.NUMBER: "delayed",
     PieceKind.BRACKET: "text_2",
     PieceKind.OTHER: "critical",
 }

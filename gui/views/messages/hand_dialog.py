@@ -143,14 +143,17 @@ class HandDialog(FittedDialog):
             self.client.addItem(f"{client_id}  {address}", client_id)
         if not members.client_id:
             self.warning.set(
-                tr("No consumer of this group is connected"), broker_text(members.notice) if members.notice else ""
+                tr("No consumer of this group is connected"),
+                broker_text(members.notice) if members.notice else "",
+                State.WARNING,
             )
         else:
             self._show_rejection(members.wanted(0))
         self._check()
 
     def _members_failed(self, error: OrbitError) -> None:
-        self.warning.set(lambda: tr("The consumers of the group are not known"), partial(error_text, error))
+        words = partial(tr, "The consumers of the group are not known")
+        self.warning.set(words, partial(error_text, error), State.WARNING)
         self._check()
 
     def _show_rejection(self, wanted: dict[str, Wanted]) -> None:

@@ -16,11 +16,11 @@ from gui.words.text import count_text, tr
 
 _WORDS = {
     JobState.RUNNING: ("Running", "info"),
-    JobState.PAUSED: ("Paused", "warning"),
+    JobState.PAUSED: ("Paused", "info"),
     JobState.COMPLETE: ("Complete", "healthy"),
     JobState.PARTIAL: ("Partial", "warning"),
     JobState.FAILED: ("Failed", "critical"),
-    JobState.CANCELLED: ("Cancelled", "warning"),
+    JobState.CANCELLED: ("Cancelled", "secondary"),
 }
 LINES_HEIGHT = 120
 FILTER_HEIGHT = 48

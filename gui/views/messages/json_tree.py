@@ -239,7 +239,7 @@ class _NodeDelegate(QStyledItemDelegate):
         for text, colour in self._parts(node, tokens):
             for match in islice(self.pattern.finditer(text), MARKS_MAX) if self.pattern else ():
                 start, end = (metrics.horizontalAdvance(text[:place]) for place in match.span())
-                ground = QColor(mix(tokens.warning, tokens.panel, MARK_SHARE))
+                ground = QColor(mix(tokens.mark, tokens.panel, MARK_SHARE))
                 painter.fillRect(QRect(left + start, box.top() + 2, end - start, box.height() - 4), ground)
             painter.setPen(QColor(colour))
             painter.drawText(QRect(left, box.top(), 10_000, box.height()), Qt.AlignmentFlag.AlignVCenter, text)
@@ -264,5 +264,5 @@ def _value_colour(value: object, tokens: Tokens) -> str:
     if isinstance(value, bool) or value is None:
         return tokens.checking
     if isinstance(value, int | float):
-        return tokens.warning
+        return tokens.delayed
     return tokens.text_2

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFileDialog, QScrollArea, QSplitter, QStackedWidget, QWidget
 
-from broker_core.api import OrbitError
+from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.stored_messages import (
     Lifeline,
     MessageBody,
@@ -68,6 +68,8 @@ class MessageView(PageView):
         self._state: ClusterState | None = None
         self._wanted: tuple[str, int | str] | None = None
         self._detail: MessageDetail | None = None
+        self._is_gone = False
+        """Whether the broker has no such message any more."""
         self._shown: ShownBody | None = None
         self._line: Lifeline | None = None
         self._detail_query: LatestQuery[MessageDetail] = LatestQuery(self)
@@ -112,6 +114,9 @@ class MessageView(PageView):
 
     def _name(self, detail: MessageDetail) -> str:
         return message_name(detail, self.body.book.mask_of(detail))
+
+    def gone(self) -> str:
+        return tr("The message is gone.") if self._is_gone else ""
 
     def open(self, arguments: PageArguments) -> None:
         physical_offset, message_id = arguments.get("physical_offset"), arguments.get("message_id")
@@ -264,17 +269,18 @@ class MessageView(PageView):
         self.placeholder.show_empty(text, tr("Messages"), lambda: self.context.navigate("messages"))
 
     def _failed(self, error: OrbitError) -> None:
-        self._detail = None
+        self._detail, self._is_gone = None, isinstance(error, UsageError)
         self._show_parts(story=False)
         words, said = partial(tr, "The message was not read."), partial(error_text, error)
         self.placeholder.show_error(words, said, lambda: tr("Retry"), self.refresh)
+        self.title_changed.emit(self.tab_title())
 
     def _show_detail(self, detail: MessageDetail) -> None:
         if self._detail is None or detail.physical_offset != self._detail.physical_offset:
             self._line = None
             self.events.set_rows([])
             self.picture.set_lanes([])
-        self._detail, self._shown = detail, None
+        self._detail, self._shown, self._is_gone = detail, None, False
         self._show_parts(story=True)
         self.title_changed.emit(self.tab_title())
         self.body.show_body(detail)

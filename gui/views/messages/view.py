@@ -109,6 +109,11 @@ class MessagesView(PageView):
             return tr("Messages: {topic}", topic=" ".join(self.search.run.text.split()))
         return tr("Messages: {topic}", topic=self.pages.topic) if self.pages.topic else self.page_title
 
+    def gone(self) -> str:
+        topic = self.pages.topic
+        is_gone = topic and self._state is not None and self._state.lacks_topic(topic)
+        return tr("Topic {topic} is gone.", topic=topic) if is_gone else ""
+
     def open(self, arguments: PageArguments) -> None:
         topic, queue, offset = arguments.get("topic"), arguments.get("queue"), arguments.get("offset")
         if isinstance(topic, str) and topic:

@@ -203,7 +203,7 @@ class FlowScene(CardArea):
             FlowRole.NORMAL: tokens.series[0],
             FlowRole.DELAYED: tokens.state(State.DELAYED),
             FlowRole.HALF: tokens.state(State.PENDING),
-            FlowRole.WAITING: tokens.state(State.WARNING),
+            FlowRole.WAITING: tokens.state(State.CHECKING),
             FlowRole.DONE: tokens.state(State.COMMITTED),
             FlowRole.RETRY: tokens.state(State.RETRY),
             FlowRole.DEAD: tokens.state(State.CRITICAL),

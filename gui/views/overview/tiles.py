@@ -56,8 +56,8 @@ class TileKind:
 TILES = {
     "in": TileKind("Messages in", "totals.put_rate", "topics", 0),
     "out": TileKind("Messages out", "totals.got_rate", "consumers", 2),
-    "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 1),
-    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "store", 1),
+    "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 0),
+    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "store", 5),
     "dead": TileKind("Dead letters", "totals.dead_letters", "dead_letters", 3),
     "disk": TileKind("Disk used", "totals.store_bytes", "store", 0),
 }

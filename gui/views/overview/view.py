@@ -96,7 +96,7 @@ class BacklogPanel(Panel):
         self._state: ClusterState | None = None
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
-        lines = [ChartSeries("lag", "Lag", State.WARNING, fill=True)]
+        lines = [ChartSeries("lag", "Lag", fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
         brush_time_range(self.chart, context)
         self._rule = RuleLine(self.chart, context)

@@ -45,15 +45,15 @@ def run_columns(times: TimeZoneChoice) -> list[Column[PastRun]]:
     """Columns of the history."""
     return [
         Column("report", "Report", lambda run: tr(run.title), kind=CellKind.STRONG, tip=lambda run: str(run.folder)),
-        Column("made", "Made", lambda run: _minute(run.created_ms, times), sort=lambda run: run.created_ms,
+        Column("made", "Made", lambda run: minute_text(run.created_ms, times), sort=lambda run: run.created_ms,
                tip=lambda run: times.full(run.created_ms), dim=True, width=92),
         Column("state", "Result", lambda run: tr(RUN_STATES[run.state][0]), kind=CellKind.CHIP,
                state=lambda run: RUN_STATES[run.state][1], width=112),
     ]  # fmt: skip
 
 
-def _minute(at_ms: int, times: TimeZoneChoice) -> str:
-    """``10:02`` today, ``20 Nov`` on other days."""
+def minute_text(at_ms: int, times: TimeZoneChoice) -> str:
+    """``10:02`` today, ``20.11. 10:02`` on other days."""
     if at_ms < 0:
         return UNKNOWN
     moment = times.moment(at_ms)

@@ -33,9 +33,11 @@ class QueryField(QWidget):
 
     Signals:
         textChanged: The query changed; carries it without surrounding blanks.
+        loaded: A saved query is about to be shown; carries its name and text.
     """
 
     textChanged = Signal(str)
+    loaded = Signal(str, str)
 
     def __init__(self, theme: ThemeManager, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -69,6 +71,10 @@ class QueryField(QWidget):
 
     def setText(self, text: str) -> None:
         self.editor.setPlainText(text)
+
+    def show_editor(self, *, shown: bool) -> None:
+        """Show or hide its editor: a larger one may have the query."""
+        self.editor.setVisible(shown)
 
     def ask_name(self) -> None:
         """Ask for a name and save the query under it."""
@@ -111,11 +117,12 @@ class QueryField(QWidget):
         name = str(self.saved.currentData() or "")
         self.remove_button.setEnabled(bool(name))
         if name:
-            self._loading.start(lambda: saved_queries.load(name))
+            self._loading.start(lambda: (name, saved_queries.load(name)))
 
-    def _loaded(self, query: str) -> None:
+    def _loaded(self, answer: tuple[str, str]) -> None:
         self._say("")
-        self.editor.setPlainText(query)
+        self.loaded.emit(*answer)
+        self.editor.setPlainText(answer[1])
 
     def _remove(self) -> None:
         name = str(self.saved.currentData() or "")
@@ -138,9 +145,11 @@ class OwnFields(QWidget):
 
     Signals:
         changed: An entry changed.
+        query_loaded: A saved query is about to be shown; carries its name and text.
     """
 
     changed = Signal()
+    query_loaded = Signal(str, str)
 
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -205,6 +214,7 @@ class OwnFields(QWidget):
         if parameter.kind is ParameterKind.QUERY:
             query = QueryField(self._theme, self._entered.get(place, ""))
             query.textChanged.connect(lambda text: self._keep(place, text))
+            query.loaded.connect(self.query_loaded)
             return query
         if parameter.kind is ParameterKind.CHOICE:
             choice = QComboBox()

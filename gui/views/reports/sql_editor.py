@@ -1,37 +1,42 @@
-"""`SqlEditor`: a query over the whole page, beside the tables and columns that it can name."""
+"""`SqlEditor`: queries over the whole page, beside the tables and columns that they can name, above those that were run."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QCompleter, QSplitter, QTreeWidget, QTreeWidgetItem, QWidget
 
-from gui.theme.fonts import mono_font
+from gui.operations.query_memory import QueryMemory
+from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
-from gui.views.reports.own_fields import EXAMPLE
+from gui.views.reports.query_history import QueryHistoryPanel
+from gui.views.reports.query_tabs import QueryTabs
 from gui.widgets.basic import column, row
 from gui.widgets.long_text import LongTextEdit
 from gui.widgets.panel import Panel
 from gui.widgets.said import said, said_label
+from gui.words.text import TimeZoneChoice
 from spark_reports.sql_tables import SQL_TABLES, SQL_WORDS
 
 TABLES_WIDTH = 220
-WORD_MIN = 1
-"""Letters before Ctrl+Space completes; without any it lists all words."""
+HEIGHTS = (420, 220)
+"""Of the query and of the history, px."""
 
 
 class SqlEditor(QWidget):
-    """Editor and catalogue. Ctrl+Space completes, Ctrl+Enter runs, a double click on a name inserts it.
+    """Tabs with queries, catalogue and history. Ctrl+Space completes, Ctrl+Enter runs, a double click on a name inserts it.
 
     Signals:
-        edited: The query was changed here; carries it.
+        edited: The query in front is another; carries it.
         run_wanted: Ctrl+Enter.
+        full: A query found no tab, because there are too many.
     """
 
     edited = Signal(str)
     run_wanted = Signal()
+    full = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: QueryMemory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tables = said(QTreeWidget(), name="Tables and columns")
         self.tables.setHeaderHidden(True)
@@ -40,46 +45,44 @@ class SqlEditor(QWidget):
             for name in columns:
                 QTreeWidgetItem(item, [name])
             item.setExpanded(table == "messages")
-        self.editor = LongTextEdit(editable=True)
-        self.editor.setFont(mono_font(Size.BODY))
-        self.editor.setProperty("role", "filter")
-        self.editor.setPlaceholderText(EXAMPLE)
-        self.editor.setAccessibleName("SQL")
-        self.editor.installEventFilter(self)
         names = dict.fromkeys([*SQL_TABLES, *(name for columns in SQL_TABLES.values() for name in columns), *SQL_WORDS])
         self.completer = QCompleter(sorted(names, key=str.casefold), self)
         self.completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self.completer.setWidget(self.editor)
         self.completer.activated.connect(self.complete)
+        self.tabs = QueryTabs(theme, memory)
+        self.tabs.made.connect(lambda editor: editor.installEventFilter(self))
+        self.history = QueryHistoryPanel(theme, times, memory)
         self._build()
         self.tables.itemDoubleClicked.connect(lambda item, _column: self.insert(item.text(0)))
-        self.editor.textChanged.connect(lambda: self.edited.emit(self.text))
+        self.tabs.edited.connect(self.edited)
+        self.tabs.full.connect(self.full)
+        self.history.wanted.connect(lambda run: self.tabs.take(run.text))
+        self.tabs.load()
 
     def _build(self) -> None:
-        left, right = said(Panel(" ", flush=True), title="Tables"), said(Panel(" "), title="SQL")
+        left, right = said(Panel(" ", flush=True), title="Tables"), Panel()
         left.content.addWidget(self.tables)
-        right.content.addWidget(self.editor, 1)
+        right.content.setContentsMargins(12, 8, 12, 8)
+        right.content.addWidget(self.tabs, 1)
         keys = said_label("Ctrl+Enter: run · Ctrl+Space: complete · double click on a name: insert it", "caption")
         right.content.addLayout(row(keys, 1))
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(left)
-        split.addWidget(right)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(1, 1)
-        split.setSizes([TABLES_WIDTH, 600])
+        queries = _split(Qt.Orientation.Vertical, right, self.history, HEIGHTS)
+        split = _split(Qt.Orientation.Horizontal, left, queries, (TABLES_WIDTH, 600))
         self.setLayout(column(split, spacing=0))
 
     @property
+    def editor(self) -> LongTextEdit:
+        """That of the query in front."""
+        return self.tabs.editor
+
+    @property
     def text(self) -> str:
-        """The query, without surrounding blanks."""
-        return self.editor.toPlainText().strip()
+        """The query in front, without surrounding blanks."""
+        return self.tabs.text
 
     def show_text(self, text: str) -> None:
-        """Show the query of the form, unless it is shown already."""
-        if text != self.text:
-            with QSignalBlocker(self.editor):
-                self.editor.setPlainText(text)
+        """Show the query of the form in the tab in front, unless it is shown already."""
+        self.tabs.replace_text(text)
 
     def insert(self, name: str) -> None:
         """Insert a name at the cursor."""
@@ -93,6 +96,7 @@ class SqlEditor(QWidget):
 
     def offer_words(self) -> None:
         """List what may follow the letters before the cursor."""
+        self.completer.setWidget(self.editor)
         self.completer.setCompletionPrefix(self._word_before().selectedText())
         box = self.editor.cursorRect()
         box.setWidth(260)
@@ -106,7 +110,7 @@ class SqlEditor(QWidget):
         return cursor
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.editor and isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
+        if isinstance(watched, LongTextEdit) and isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
             with_control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
             popup = self.completer.popup()
             if with_control and event.key() == Qt.Key.Key_Space:
@@ -123,3 +127,14 @@ class SqlEditor(QWidget):
 
 def _is_letter(character: str) -> bool:
     return character.isalnum() or character == "_"
+
+
+def _split(direction: Qt.Orientation, first: QWidget, second: QWidget, sizes: tuple[int, int]) -> QSplitter:
+    made = QSplitter(direction)
+    for part in (first, second):
+        made.addWidget(part)
+    made.setChildrenCollapsible(False)
+    made.setHandleWidth(Size.GAP)
+    made.setStretchFactor(1 if direction is Qt.Orientation.Horizontal else 0, 1)
+    made.setSizes(list(sizes))
+    return made

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QComboBox, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
+from gui.event_loop.turns import next_turn
+from gui.models.queries import SQL_QUERY, SQL_REPORT
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
 from gui.operations.queries import BackgroundCall
+from gui.operations.query_memory import TABS_MAX, QueryMemory
 from gui.operations.reports import open_in_desktop, read_charts, read_table
 from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
 from gui.theme.manager import ThemeManager
@@ -19,6 +22,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.reports.catalog_panel import CatalogPanel
 from gui.views.reports.form_panel import FormPanel
 from gui.views.reports.history_panel import HistoryPanel
+from gui.views.reports.own_fields import QueryField
 from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.sql_editor import SqlEditor
@@ -42,7 +46,6 @@ SEARCH_WIDTH = 180
 CATALOG, EDITOR, RESULT = "catalogue", "sql", "result"
 _PLACES = {CATALOG: 0, RESULT: 1, EDITOR: 2}
 """Of the parts on the left."""
-SQL_REPORT, SQL_QUERY = "sql", "query"
 
 
 class SessionLine(QWidget):
@@ -102,6 +105,7 @@ class ReportsView(PageView):
         self._past: list[PastRun] = []
         self._first_of: ReportOrder | None = None
         self._shown_before: PastRun | None = None
+        self._queries = QueryMemory(context.settings, context.clusters.settings_group)
         self.result = LazyTab(self._make_result)
         self.editor = LazyTab(self._make_editor)
         self.form = FormPanel(theme, self._runner)
@@ -149,6 +153,7 @@ class ReportsView(PageView):
         self.history.refresh()
 
     def _write_texts(self) -> None:
+        self._show_query_field()  # the form has made its fields anew
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self._show_run()
 
@@ -163,6 +168,7 @@ class ReportsView(PageView):
         self.form.show_report(spec)
         self._show_editor_for(spec)
         self._show_result_of(spec)
+        self._show_query_field()
 
     def _show_editor_for(self, spec: ReportSpec) -> None:
         """Show the editor where the report is a query; it fills the page."""
@@ -197,6 +203,7 @@ class ReportsView(PageView):
             self._query_changed()
         if part == RESULT:
             self._show_form_of(self.result.make().run)
+        self._show_query_field()
 
     def run(self, order: ReportOrder) -> None:
         """Run a report after the waiting ones."""
@@ -215,7 +222,7 @@ class ReportsView(PageView):
         if not open_in_desktop(path):
             QGuiApplication.clipboard().setText(str(path))
             words = partial(tr, "No program opens it here. The path is copied: {path}", path=path)
-            self.context.notify(words, state=State.WARNING)
+            self.context.notify(words, state=State.INFO)
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -247,6 +254,7 @@ class ReportsView(PageView):
         self.parts.chosen.connect(self.show_part)
         self.form.run_wanted.connect(self.run)
         self.form.own.changed.connect(self._query_changed)
+        self.form.own.query_loaded.connect(self._saved_loaded)
         self.run_panel.cancel_button.clicked.connect(self._runner.cancel)
         self.run_panel.again_button.clicked.connect(self._run_again)
         self.run_panel.withdraw_wanted.connect(self._runner.withdraw)
@@ -287,21 +295,46 @@ class ReportsView(PageView):
         return made
 
     def _make_editor(self) -> SqlEditor:
-        made = SqlEditor()
+        made = SqlEditor(self.context.theme, self.context.times, self._queries)
         made.edited.connect(self._query_edited)
         made.run_wanted.connect(self.form.run)
+        made.full.connect(self._tabs_full)
+        field = self._query_field
+        if field is not None and field.text():
+            made.tabs.take(field.text())
+        else:
+            self._query_edited(made.text)
         return made
 
-    def _query_edited(self, text: str) -> None:
-        """Write the query of the large editor into the form."""
+    @property
+    def _query_field(self) -> QueryField | None:
         field = self.form.own.fields.get(SQL_QUERY)
-        if field is not None and not isinstance(field, QComboBox) and field.text() != text:
+        return field if isinstance(field, QueryField) else None
+
+    def _tabs_full(self) -> None:
+        words = partial(tr, "{count} queries are open. Close one first.", count=TABS_MAX)
+        self.context.notify(words, state=State.INFO)
+
+    def _saved_loaded(self, name: str, text: str) -> None:
+        """Show a saved query in a tab of its own, so that it replaces none."""
+        if self.editor.made is not None:
+            self.editor.made.tabs.take(text, name)
+
+    def _show_query_field(self) -> None:
+        """Leave the small editor of the form out where the large one is."""
+        if self._query_field is not None:
+            self._query_field.show_editor(shown=self.parts.current != EDITOR)
+
+    def _query_edited(self, text: str) -> None:
+        """Write the query of the tab in front into the form."""
+        field = self._query_field
+        if field is not None and field.text() != text:
             field.setText(text)
 
     def _query_changed(self) -> None:
-        """Show the query of the form in the large editor."""
-        field = self.form.own.fields.get(SQL_QUERY)
-        if self.editor.made is not None and field is not None and not isinstance(field, QComboBox):
+        """Show the query of the form in the tab in front."""
+        field = self._query_field
+        if self.editor.made is not None and field is not None:
             self.editor.made.show_text(field.text())
 
     # ---- the run -------------------------------------------------------------------------------------------------------
@@ -357,6 +390,8 @@ class ReportsView(PageView):
             self.run(order)
 
     def _run_ended(self, run: StartedRun) -> None:
+        if self.editor.made is not None:
+            next_turn(self, self.editor.made.history.refresh)  # whoever keeps the runs hears of it in this turn, too
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)

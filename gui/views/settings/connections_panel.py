@@ -12,7 +12,7 @@ from gui.connections.cluster import Cluster
 from gui.models.hops import hop_columns
 from gui.models.table import ColumnTableModel
 from gui.operations.connection_probe import ConnectionProbe
-from gui.theme.tokens import Size
+from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog
 from gui.views.connections.asking import ask_for_cluster, ask_to_change, ask_to_forget
 from gui.views.page import PageContext
@@ -217,7 +217,7 @@ class ConnectionsPanel(QWidget):
         name, why = (
             (tr(wrong.name), wrong.what_is_wrong) if wrong is not None else (chosen.name if chosen else "", broker_text(fault))
         )
-        self.fault.set(tr("{hop} does not answer", hop=name) if why else "", why)
+        self.fault.set(tr("{hop} does not answer", hop=name) if why else "", why, State.WARNING)
 
 
 def _version_text(state: ClusterState | None) -> str:

@@ -96,7 +96,7 @@ class DiskPanel(Panel):
         self._of.setText(tr("of {size} used", size=bytes_text(total or None)))
         self.set_subtitle(tr("this store {store}", store=bytes_text(picture.store_bytes)))
         limits = (
-            (picture.max_used_percent, State.WARNING),
+            (picture.max_used_percent, State.PENDING),
             (picture.clean_forcibly_percent, State.RETRY),
             (picture.refuse_percent, State.CRITICAL),
         )

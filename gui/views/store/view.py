@@ -82,7 +82,7 @@ class StoreView(PageView):
         self.times_panel = said(Panel(" "), title="Put and sync times", subtitle="ms")
         lines = [
             ChartSeries("p50", "p50"),
-            ChartSeries("p99", "p99", State.WARNING),
+            ChartSeries("p99", "p99", State.CHECKING),
             ChartSeries("flush", "Sync", State.COMMITTED),
         ]
         self.chart = TimeChart(theme, times, lines, value_text=milliseconds_text, tick_text=_tick_text)

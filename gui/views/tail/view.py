@@ -313,7 +313,7 @@ class TailView(PageView):
         self.pause_button.set_glyph("play" if held else "pause")
         self.pause_button.setText(go_on if held else tr("Pause"))
         if held:
-            self.status.set(tr("Paused, still collecting"), State.WARNING)
+            self.status.set(tr("Paused, still collecting"), State.PENDING)
         elif self.session.is_running:
             self.status.set(tr("Following"), State.HEALTHY)
         else:
@@ -345,7 +345,7 @@ class TailView(PageView):
         if buffer.skipped_bytes:
             words.append(tr("{size} of the log were passed over without a look.", size=bytes_text(buffer.skipped_bytes)))
         words.append(tr("Narrow the topics or the filter to see every message; a search finds them all later."))
-        self.notice.set(tr("More arrives than can be shown"), " ".join(words))
+        self.notice.set(tr("More arrives than can be shown"), " ".join(words), State.WARNING)
 
     def _show_rules(self) -> None:
         count = len(self.rules)

@@ -34,7 +34,7 @@ class TopicsExport(QObject):
     def ask_path(self) -> QFileDialog | None:
         """Ask for the file; None where no settings are known."""
         if not self._topics():
-            self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.WARNING)
+            self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.INFO)
             return None
         kinds = ["JSON (*.json)", "CSV (*.csv)"]
         return ask_to_save(self._page, tr("Export settings of topics"), "topics.json", self.write, kinds)

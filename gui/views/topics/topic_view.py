@@ -100,6 +100,10 @@ class TopicView(PageView):
     def tab_title(self) -> str:
         return self._topic or self.page_title
 
+    def gone(self) -> str:
+        is_gone = self._topic and self._state is not None and self._state.lacks_topic(self._topic)
+        return tr("Topic {topic} is gone.", topic=self._topic) if is_gone else ""
+
     def open(self, arguments: PageArguments) -> None:
         topic, tab = arguments.get("topic"), arguments.get("tab")
         if isinstance(topic, str) and topic and topic != self._topic:

@@ -104,8 +104,7 @@ def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
                sort=lambda row: -row.start_ms if row.is_open else None, right=True, width=92),
         number_column("timeout", "Timeout", lambda row: row.timeout_ms, duration_text, width=84),
         number_column("queues", "Queues", lambda row: len(row.queues), width=72),
-        number_column("held", "Held back", lambda row: row.held_back,
-                      state=lambda row: State.WARNING if row.held_back else None, width=88),
+        number_column("held", "Held back", lambda row: row.held_back, width=88),
         number_column("positions", "Positions", lambda row: row.positions,
                       tip=lambda _row: tr("Consumer positions that are committed with it"), width=84),
         Column("producer", "Producer ID", lambda row: f"{row.producer_id} / {row.epoch}", kind=CellKind.MONO, dim=True,
@@ -120,6 +119,5 @@ def held_columns() -> list[Column[WaitingQueue]]:
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=76),
         number_column("stable", "Stable to", lambda row: row.first_offset,
                       tip=lambda _row: tr("Readers of committed messages get no message from this offset on"), width=92),
-        number_column("held", "Held back", lambda row: row.held_back,
-                      state=lambda row: State.WARNING if row.held_back else None, width=88),
+        number_column("held", "Held back", lambda row: row.held_back, width=88),
     ]  # fmt: skip

@@ -203,7 +203,7 @@ class TransactionDetail(Panel):
     def _write_notice(self, shown: TransactionRow) -> None:
         if shown.state == WAITING:
             title = tr("No producer of {group} is connected.", group=shown.group)
-            self.notice.set(title, tr("Nobody can be asked. The message waits, and no check is used up."))
+            self.notice.set(title, tr("Nobody can be asked. The message waits, and no check is used up."), State.WARNING)
         elif shown.state in LOST:
             title = tr("Consumers do not get this message.")
             text = tr("Its producers gave no answer in time. Resume to ask them again.")

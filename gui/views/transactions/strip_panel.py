@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from broker_core.api import OrbitError
+from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
 from gui.models.transactions import (
     CHECKING,
@@ -239,6 +239,7 @@ class StripPanel(Panel):
 
     def _show(self, history: TransactionHistory) -> None:
         self.fault.set("")
+        self._show_strip(told=True)
         half_lag, op_lag = (self._totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
         picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._before)
         self.strip.set_picture(picture)
@@ -249,9 +250,15 @@ class StripPanel(Panel):
 
     def _failed(self, error: OrbitError) -> None:
         say_not_read(self.fault, lambda: tr("The records were not read"), error, self._read)
+        self._show_strip(told=not isinstance(error, UsageError))
         for button in (self.back, self.forward, self.end):
             button.setEnabled(False)
         self._write_title()
+
+    def _show_strip(self, *, told: bool) -> None:
+        """Show the records; where the cluster cannot tell them, only why."""
+        for part in (self.strip, self._words, self.back, self.forward, self.end, *self.legend.values()):
+            part.setVisible(told)
 
     # ---- moving --------------------------------------------------------------------------------------------------------
 
@@ -272,6 +279,10 @@ class StripPanel(Panel):
 
     def _write_title(self) -> None:
         figures = board_figures(self._totals)
-        facts = tr("op lag {count}, {rate} unknown", count=count_text(figures.op_lag), rate=rate_text(figures.unknown_rate))
+        facts = [
+            tr("{count} op records not read yet", count=count_text(figures.op_lag)),
+            *([tr("producers answer “unknown” {rate}", rate=rate_text(rate))] if (rate := figures.unknown_rate) > 0 else []),
+            tr("a line shows which op record closes which half record"),
+        ]
         self.set_title(tr("Half queue and op queue"))
-        self._words.setText(f"{facts}; {tr('a line shows which op record closes which half record')}")
+        self._words.setText("; ".join(facts))

@@ -18,7 +18,7 @@ DEMO_FACTS = (
     ("timer", "delayed", "Delayed messages", "Unpaid orders are looked at again after 1 s to 2 h"),
     ("arrows-left-right", "checking", "Transactions", "Payments commit, roll back or wait for a check"),
     ("repeat", "retry", "Retries and dead letters", "Some reservations fail once, a few each time"),
-    ("hourglass", "warning", "One slow group", "It falls behind, builds a backlog and catches up again"),
+    ("hourglass", "pending", "One slow group", "It falls behind, builds a backlog and catches up again"),
 )
 """Icon, colour token, title and explanation of each part of the demo."""
 
