@@ -17,9 +17,6 @@ LAYERS_MAX: Final = 4
 OUT_BYTES_MAX: Final = 32 * 1024 * 1024
 """Limit of the decompressed bytes of a body."""
 
-_ZSTD_STEP_BYTES = 512
-"""Input of one step; a few bytes of a frame can expand to 128 KiB."""
-
 _ZLIB_SECOND = frozenset({0x01, 0x5E, 0x9C, 0xDA})
 
 
@@ -102,20 +99,9 @@ def _unlz4(data: bytes, bytes_max: int) -> bytes:
 
 
 def _unzstd(data: bytes, bytes_max: int) -> bytes:
-    import zstandard
+    from broker_core import zstandard_frames
 
-    inside = bytearray()
-    try:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        for start in range(0, len(data), _ZSTD_STEP_BYTES):
-            inside += frame.decompress(data[start : start + _ZSTD_STEP_BYTES])
-            if len(inside) >= bytes_max or frame.eof:
-                break
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
-    if len(inside) < bytes_max and not frame.eof:
-        raise EOFError("the frame ends too early")
-    return bytes(inside[:bytes_max])
+    return zstandard_frames.decompress(data, bytes_max)
 
 
 _UNDO: dict[str, Callable[[bytes, int], bytes]] = {"gzip": _gunzip, "zlib": _inflate, "lz4": _unlz4, "zstd": _unzstd}

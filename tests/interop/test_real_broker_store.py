@@ -11,8 +11,8 @@ from pathlib import Path
 
 import lz4.frame
 import pytest
-import zstandard
 
+from broker_core import zstandard_frames
 from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
@@ -102,7 +102,7 @@ def kind(number: int) -> MessageToStore:
     if number % 12 == 2:
         return message(lz4.frame.compress(body * 50), "Orders", 2, properties=keys, sys_flag=0x101)
     if number % 12 == 3:
-        return message(zstandard.ZstdCompressor().compress(body * 50), "Orders", 3, properties=keys, sys_flag=0x201)
+        return message(zstandard_frames.compress(body * 50), "Orders", 3, properties=keys, sys_flag=0x201)
     if number % 12 == 4:
         return message(body, "Payments", 0, properties=keys, v6=True)
     if number % 12 == 5:

@@ -6,8 +6,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from PySide6.QtGui import QImage
+
 from tests.support.fresh_machine import Place
-from tests.support.virtual_screen import VirtualScreen, wait_for
+from tests.support.virtual_screen import COLOURS_OF_A_PAGE, VirtualScreen, colours, wait_for
 
 Command = Sequence[str | Path]
 
@@ -24,12 +26,19 @@ def run_the_core(place: Place, orbit: Command, folder: str) -> None:
     place.run(*orbit, "store", "verify", store)
 
 
-def run_a_report(place: Place, orbit: Command, folder: str) -> None:
-    """Make a report on the store of `run_the_core`."""
+def run_a_report(place: Place, orbit: Command, folder: str, picture: Path) -> None:
+    """Make a report on the store of `run_the_core`; keep a picture of its page where this machine has Chromium."""
     out = f"{folder}/report"
     place.run(*orbit, "report", "throughput", "--store", f"{folder}/store", "--out", out)
     page = _outside(place, out) / "report.html"
     assert b"plotly" in page.read_bytes()
+    if shutil.which("chromium"):
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        Place().run(
+            "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", "--window-size=1280,1000",
+            f"--user-data-dir={page.parent / 'browser'}", f"--screenshot={picture}", page.as_uri(),
+        )  # fmt: skip
+        assert colours(QImage(str(picture))) > COLOURS_OF_A_PAGE
 
 
 def open_the_window(place: Place, orbit: Command, folder: str, screen: VirtualScreen, picture: Path) -> None:
@@ -50,11 +59,6 @@ def open_the_window(place: Place, orbit: Command, folder: str, screen: VirtualSc
     assert window.stdout is not None
     with window.stdout as output:
         assert "nothing caught" not in output.read()
-
-
-def is_there(program: str) -> bool:
-    """Whether this machine has a program."""
-    return shutil.which(program) is not None
 
 
 def _outside(place: Place, path: str) -> Path:

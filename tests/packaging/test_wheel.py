@@ -79,7 +79,7 @@ def test_all_parts_open_the_window_and_make_a_report(
     run_the_core(place, orbit, folder)
     open_the_window(place, orbit, folder, screen, scratch / "pictures" / f"wheel-{version}.png")
     with figures.timed(f"all parts, Python {version}, first report"):
-        run_a_report(place, orbit, folder)
+        run_a_report(place, orbit, folder, scratch / "pictures" / f"wheel-{version}-report.png")
 
 
 def test_the_window_alone_says_that_reports_are_missing(scratch: Path, wheel: Path, figures: Figures, screen: VirtualScreen):

@@ -1,4 +1,4 @@
-"""Places where Orbit was never installed: chroots of Debian releases and virtual environments, with and without a network.
+"""Places where Orbit was never installed: chroots of Debian and Ubuntu and virtual environments, with and without a network.
 
 All of it needs root on Linux. ``ORBIT_PACKAGING_FOLDER`` names the folder of the places; otherwise it is in ``/var/tmp`` and is
 deleted at the end. A folder that is kept saves making the chroots again.
@@ -21,6 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LONGEST_S = 1_500
 """For one command; an installation of all parts takes some minutes."""
+UBUNTU = ("noble",)
+_UBUNTU_KEYS = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+_UBUNTU_SCRIPT = Path("/usr/share/debootstrap/scripts/gutsy")
 _SETTINGS_OF_NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf")
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _VARIABLES_OF_NETWORK = re.compile(r"(PIP_\w+|\w+_proxy|SSL_CERT_FILE)", re.IGNORECASE)
@@ -146,12 +149,21 @@ def _end(process: subprocess.Popen[str], *, is_chroot: bool) -> None:
         process.wait()
 
 
-def debian(folder: Path, suite: str, name: str, *packages: str) -> Place:
-    """A chroot of a Debian release as its smallest installation leaves it, and these packages."""
+def can_make(suite: str) -> bool:
+    """Whether this machine can check the signature of a release."""
+    return suite not in UBUNTU or _UBUNTU_KEYS.exists()
+
+
+def fresh_system(folder: Path, suite: str, name: str, *packages: str) -> Place:
+    """A chroot of a Debian or Ubuntu release as its smallest installation leaves it, and these packages."""
     base = folder / f"base-{suite}"
     if not (base / "ready").exists():
         shutil.rmtree(base, ignore_errors=True)
-        _quiet(["debootstrap", "--variant=minbase", suite, str(base)])
+        # Ubuntu's installers turn on "universe", which holds some of Qt's libraries. Its releases differ in no step of the
+        # making, and older debootstraps do not know the newer names.
+        ubuntu = suite in UBUNTU
+        options, script = (["--components=main,universe"], ["", str(_UBUNTU_SCRIPT)]) if ubuntu else ([], [])
+        _quiet(["debootstrap", "--variant=minbase", *options, suite, str(base), *script])
         (base / "ready").touch()
     root = folder / name
     shutil.rmtree(root, ignore_errors=True)

@@ -17,7 +17,7 @@ DEADLINE_S = 180.0
 _SIZE = (1400, 900)
 _PAGE = (240, 100)
 """Left and top edge of the pages, beside side bar and tabs."""
-_COLOURS_OF_A_PAGE = 60
+COLOURS_OF_A_PAGE = 60
 """An empty page has one colour; text with smoothed edges has hundreds."""
 
 
@@ -39,10 +39,14 @@ class VirtualScreen:
 
     def shows_a_page(self) -> bool:
         """Whether there is more than a frame around nothing."""
-        image = self.picture()
-        left, top = _PAGE
-        points = ((x, y) for x in range(left, image.width(), 2) for y in range(top, image.height() - top, 2))
-        return len({image.pixel(x, y) for x, y in points}) > _COLOURS_OF_A_PAGE
+        return colours(self.picture()) > COLOURS_OF_A_PAGE
+
+
+def colours(image: QImage) -> int:
+    """Number of colours in the part of a picture where pages are."""
+    left, top = _PAGE
+    points = ((x, y) for x in range(left, image.width(), 2) for y in range(top, image.height() - top, 2))
+    return len({image.pixel(x, y) for x, y in points})
 
 
 @contextlib.contextmanager

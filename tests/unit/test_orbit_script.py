@@ -1,7 +1,11 @@
 """The commands of ``./orbit``: the paths that it passes to its tests exist."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,3 +42,38 @@ def test_both_scripts_install_from_the_same_lock_files_and_all_of_them_exist():
                       for name in ("orbit", "orbit.cmd"))  # fmt: skip
     assert shell == windows
     assert [name for name in sorted(shell) if not (ROOT / name).is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "locks", "requirement"),
+    [
+        ([], ["window", "reports"], "orbit[window,reports]"),
+        (["reports"], ["reports"], "orbit[reports]"),
+        (["core"], ["core"], "orbit"),
+    ],
+)
+def test_the_folder_of_wheels_gets_the_named_parts_and_the_hint_installs_them(tmp_path, parts, locks, requirement):
+    done, calls = bundle_wheels(tmp_path, *parts)
+    assert done.returncode == 0
+    assert f"--find-links {tmp_path / 'wheels'} '{requirement}'" in done.stderr
+    assert re.findall(r"requirements-(\w+)\.lock", calls) == locks
+
+
+def test_a_part_that_does_not_exist_is_named(tmp_path):
+    done, calls = bundle_wheels(tmp_path, "dev")
+    assert (done.returncode, calls) == (1, "")
+    assert "there is no part dev" in done.stderr
+
+
+def bundle_wheels(folder, *parts):
+    """Run the command with a Python that notes what it is called with."""
+    calls = folder / "calls"
+    calls.touch()
+    python = folder / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\necho "$*" >>"{calls}"\n', encoding="utf-8")
+    python.chmod(0o755)
+    script = shutil.copy(ROOT / "orbit", folder)
+    command = ["/bin/sh", script, "bundle-wheels", folder / "wheels", *parts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return done, calls.read_text(encoding="utf-8")

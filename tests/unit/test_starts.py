@@ -13,7 +13,7 @@ SECONDS = 60
 SECRETS = ("asyncssh", "bcrypt", "cryptography", "keyring", "python_socks")
 """Few connections need them."""
 DATA = ("numpy", "pandas", "pyarrow", "pyspark", "plotly", "numba")
-BODIES = ("google.protobuf", "lz4", "regex", "zstandard")
+BODIES = ("google.protobuf", "lz4", "regex", "backports.zstd")
 ENGINE, CLIENT, TOOLS = "broker_core.engine", "broker_core.client", "broker_core.tools"
 STARTS = {
     "main": ("PySide6", "asyncio", "broker_core", *DATA, *BODIES, *SECRETS),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 
 import lz4.frame
-import zstandard
 
+from broker_core import zstandard_frames
 from broker_core.errors import CodecError
 from broker_core.protocol.message.sys_flag import COMPRESSED, Compression, compression_number
 
@@ -14,7 +14,6 @@ BODY_BYTES_MAX = 64 * 1024 * 1024
 """Bound on a decompressed body, because a small record could fill the memory."""
 
 _ZLIB_LEVEL = 5
-_ZSTD_PIECE_BYTES = 1024
 
 
 def compress_body(body: bytes, compression: Compression = Compression.ZLIB) -> bytes:
@@ -22,7 +21,7 @@ def compress_body(body: bytes, compression: Compression = Compression.ZLIB) -> b
     if compression is Compression.LZ4:
         return bytes(lz4.frame.compress(body))
     if compression is Compression.ZSTD:
-        return zstandard.ZstdCompressor().compress(body)
+        return zstandard_frames.compress(body)
     return zlib.compress(body, _ZLIB_LEVEL)
 
 
@@ -40,7 +39,7 @@ def decompress_body(sys_flag: int, body: bytes | memoryview) -> bytes:
         raise CodecError(f"compression type {number} is not known (0 and 3 zlib, 1 LZ4, 2 zstd)") from error
     try:
         result = _decompress(compression, bytes(body))
-    except (zlib.error, RuntimeError, EOFError, zstandard.ZstdError) as error:
+    except (zlib.error, RuntimeError, EOFError, ValueError) as error:
         raise CodecError(f"a body of {len(body)} bytes does not decompress as {compression.name}: {error}") from error
     if len(result) > BODY_BYTES_MAX:
         raise CodecError(f"a body of {len(body)} bytes decompresses to more than {BODY_BYTES_MAX} bytes; it is not shown")
@@ -54,22 +53,9 @@ def _decompress(compression: Compression, body: bytes) -> bytes:
         result = bytes(lz4_stream.decompress(body, max_length=limit))
         return _whole(result, ended=lz4_stream.eof, limit=limit)
     if compression is Compression.ZSTD:
-        return _decompress_zstd(body, limit)
+        return zstandard_frames.decompress(body, limit)
     stream = zlib.decompressobj()
     return _whole(stream.decompress(body, limit), ended=stream.eof, limit=limit)
-
-
-def _decompress_zstd(body: bytes, limit: int) -> bytes:
-    """Decompress in small pieces, because this decompressor has no bound of its own: a piece yields 32 MiB at most."""
-    stream = zstandard.ZstdDecompressor().decompressobj()
-    parts: list[bytes] = []
-    total = 0
-    for start in range(0, len(body), _ZSTD_PIECE_BYTES):
-        parts.append(stream.decompress(body[start : start + _ZSTD_PIECE_BYTES]))
-        total += len(parts[-1])
-        if stream.eof or total >= limit:
-            break
-    return _whole(b"".join(parts), ended=stream.eof, limit=limit)
 
 
 def _whole(result: bytes, *, ended: bool, limit: int) -> bytes:

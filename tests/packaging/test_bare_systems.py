@@ -1,4 +1,4 @@
-"""`./orbit` on bare Debian releases: two commands, and the window opens."""
+"""`./orbit` on bare releases of Debian and Ubuntu: two commands, and the window opens."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.journeys import open_the_window, run_a_report, run_the_core
-from tests.support.fresh_machine import Figures, copy_sources, debian
+from tests.support.fresh_machine import Figures, can_make, copy_sources, fresh_system
 from tests.support.virtual_screen import VirtualScreen
 
-RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13"}
+RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13", "noble": "Ubuntu 24.04"}
 
 
 @pytest.mark.parametrize("suite", RELEASES)
 def test_the_script_sets_all_up_on_a_bare_system(suite: str, scratch: Path, figures: Figures, screen: VirtualScreen):
-    place = debian(scratch, suite, f"script-{suite}", "python3", "python3-venv", "ca-certificates")
+    if not can_make(suite):
+        pytest.skip(f"{RELEASES[suite]} needs the keys of Ubuntu: ubuntu-keyring")
+    place = fresh_system(scratch, suite, f"script-{suite}", "python3", "python3-venv", "ca-certificates")
     copy_sources(place.root / "orbit")
     orbit = ["/orbit/orbit"]
     with figures.timed(f"./orbit setup, {RELEASES[suite]}"):
@@ -24,5 +26,5 @@ def test_the_script_sets_all_up_on_a_bare_system(suite: str, scratch: Path, figu
     run_the_core(place, orbit, folder)
     with place.offline() as cut_off:
         open_the_window(cut_off, orbit, folder, screen, scratch / "pictures" / f"script-{suite}.png")
-        run_a_report(cut_off, orbit, folder)
+        run_a_report(cut_off, orbit, folder, scratch / "pictures" / f"script-{suite}-report.png")
     place.run("rm", "-rf", "/orbit/.venv")
