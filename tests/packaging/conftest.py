@@ -15,13 +15,15 @@ import pytest
 from tests.support.fresh_machine import Figures, copy_sources
 from tests.support.virtual_screen import VirtualScreen, virtual_screen
 
+HERE = "tests/packaging/"
+"""How the ids of these tests begin."""
 LIMIT_S = 3_600
 TOOLS = ("debootstrap", "Xvfb", "unshare", "ip", "git")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if item.nodeid.startswith(HERE):
             item.add_marker(pytest.mark.packaging)
             item.add_marker(pytest.mark.timeout(LIMIT_S))
 

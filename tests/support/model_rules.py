@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,8 +41,10 @@ def model_classes() -> list[type[QAbstractItemModel]]:
 def places_of_models(package: Path, names: set[str]) -> dict[tuple[str, int, int], str]:
     """Where the sources make models: file below the package's parent, first and last line of the call → class."""
     found = {}
+    called_somewhere = re.compile(rf"\b(?:{'|'.join(names)})\b[\[(]")
     for file in sorted(package.rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        source = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if called_somewhere.search(source) else ():
             called = node.func if isinstance(node, ast.Call) else None
             called = called.value if isinstance(called, ast.Subscript) else called
             if isinstance(node, ast.Call) and isinstance(called, ast.Name) and called.id in names:

@@ -40,8 +40,8 @@ A = TypeVar("A")
 PATIENCE_S = 150.0
 PAGE_PATIENCE_S = 150.0
 """For a page to be as it is wanted."""
-TURN_MS = 20
-QUIET_TURNS = 25
+TURN_MS = 50
+QUIET_TURNS = 10
 """A page is done when it says the same for so many turns of the loop, and waits for nothing."""
 WAITING = ("Reading…", "[Reading", "Planning", "Searching")
 CONNECTION = "Watched"
