@@ -161,7 +161,12 @@ async def run_load(host: str, port: int, calls: Sequence[tuple[bytes, bytes]], *
 
 
 class OpenCalls(asyncio.Protocol):
-    """A connection whose calls may wait: `open` returns the first message of the answer once it is there."""
+    """A connection whose calls may wait: `open` returns the first message of the answer once it is there.
+
+    Attributes:
+        wrote_at: When the last call was passed to the system, in seconds of `time.perf_counter`.
+        read_at: When the last bytes came, likewise.
+    """
 
     def __init__(self, client_id: str) -> None:
         self._client_id = client_id
@@ -170,6 +175,7 @@ class OpenCalls(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[bytes]] = {}
         self._rest = b""
         self._transport: asyncio.Transport | None = None
+        self.wrote_at = self.read_at = 0.0
 
     @classmethod
     async def connect(cls, host: str, port: int, client_id: str) -> OpenCalls:
@@ -187,12 +193,15 @@ class OpenCalls(asyncio.Protocol):
         block = self._encoder.encode(_headers(method, self._client_id))
         number, self._stream = self._stream, self._stream + 2
         head = frame(FrameType.HEADERS, Flag.END_HEADERS, number, block)
-        self._transport.write(head + frame(FrameType.DATA, Flag.END_STREAM if is_end else 0, number, prefixed(message)))
+        call = head + frame(FrameType.DATA, Flag.END_STREAM if is_end else 0, number, prefixed(message))
+        self.wrote_at = time.perf_counter()
+        self._transport.write(call)
         answered = self._waiting[number] = asyncio.get_running_loop().create_future()
         return answered
 
     def data_received(self, data: bytes) -> None:
         assert self._transport is not None
+        self.read_at = time.perf_counter()
         data, position = self._rest + data, 0
         while len(data) - position >= HEAD_BYTES:
             size, kind, flags, stream = head_at(data, position)
