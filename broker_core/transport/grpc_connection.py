@@ -383,6 +383,11 @@ class GrpcConnection(asyncio.Protocol):
             self._flush_scheduled = True
             self._loop.call_soon(self._flush_later)
 
+    def flush_now(self) -> None:
+        """Pass it at once, for an answer that somebody waits for; within a read of this connection, at the end of the read."""
+        if not self._in_read:
+            self._flush()
+
     def _flush_later(self) -> None:
         self._flush_scheduled = False
         self._flush()

@@ -18,17 +18,23 @@ VERSION: Final = RemotingCommand(0).version
 class CallPeer:
     """The other end of one request, as processors see it. A held request ends with its peer.
 
+    Args:
+        flush: Passes to the system what the answer made; None leaves that to the end of the loop's turn.
+
     Attributes:
         answered: Called once with the answer.
     """
 
     serialize_type = SerializeType.ROCKETMQ
 
-    def __init__(self, address: str, language: LanguageCode, answered: Answered) -> None:
+    def __init__(
+        self, address: str, language: LanguageCode, answered: Answered, flush: Callable[[], None] | None = None
+    ) -> None:
         self.remote_address = address
         self.language = language
         self.version = VERSION
         self.answered: Answered | None = answered
+        self._flush = flush
 
     def send(self, command: RemotingCommand) -> bool:
         """Pass an answer on; False when there was one, or nobody wants it."""
@@ -39,8 +45,11 @@ class CallPeer:
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same."""
-        return self.send(command)
+        """The same, at once."""
+        is_sent = self.send(command)
+        if is_sent and self._flush is not None:
+            self._flush()
+        return is_sent
 
     def slow_down(self) -> None:
         """Do nothing: HTTP/2's windows slow a client down."""

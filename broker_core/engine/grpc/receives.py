@@ -81,7 +81,12 @@ class Receives:
         if request.batch_size <= 0:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
-        peer = CallPeer(caller.address, caller.language, lambda answer: self._answer(call, caller, wanted, answer))
+        peer = CallPeer(
+            caller.address,
+            caller.language,
+            lambda answer: self._answer(call, caller, wanted, answer),
+            call.connection.flush_now,
+        )
         self._bridge.ask(peer, RequestCode.POP_MESSAGE, self._fields(wanted))
         return peer if peer.answered is not None else None
 

@@ -255,7 +255,7 @@ class PopProcessor:
     @staticmethod
     def _answer(holds: PopHolds, held: HeldPop, response: RemotingCommand) -> None:
         holds.release(held)
-        held.peer.send(response)
+        held.peer.send_now(response)
 
 
 def _notified(request: PopRequest, *, has_message: bool, full: bool = False) -> RemotingCommand:
