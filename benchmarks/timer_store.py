@@ -44,7 +44,7 @@ def own_memory_mib() -> float:
 
 def open_timers(store: MessageStore) -> TimerWork:
     """Open the timers of a store as a broker does."""
-    source, history = StoreSource(store), PrecisionHistory(1_000, [(0, 1_000)])
+    source, history = StoreSource(store, store.commit_log_max_offset), PrecisionHistory(1_000, [(0, 1_000)])
     paths = TimerPaths(store.config.root)
     opened = open_timer_store(paths, SETTINGS, source, history, now_ms=wall_clock_ms(), disk=Disk())
     return TimerWork(opened.store, source, history, put=store.put)

@@ -27,7 +27,7 @@ class TakenOver:
         self.paths = TimerPaths(root)
         config = StoreConfig(root=root, disk_warning_percent=100, file_reserved_hours=1_000_000)
         self.store = MessageStore.open(config, clock=self.clock)
-        source = StoreSource(self.store)
+        source = StoreSource(self.store, self.store.commit_log_max_offset)
         settings = TimerSettings()
         self.found_precision = read_found_precision(self.paths, settings, Disk())
         history = PrecisionHistory.of_json({}, current_ms=1_000, found_ms=self.found_precision)

@@ -63,7 +63,7 @@ class TimerBench:
 
     def open_timers(self) -> None:
         """Open the timers of the open store."""
-        source = StoreSource(self.store)
+        source = StoreSource(self.store, self.store.commit_log_max_offset)
         found = None if self.precisions else read_found_precision(self.paths, self.settings, self.stores.disk)
         history = PrecisionHistory.of_json(self.precisions, current_ms=self.settings.precision_ms, found_ms=found)
         self.opened = open_timer_store(self.paths, self.settings, source, history, now_ms=self.clock(), disk=self.stores.disk)

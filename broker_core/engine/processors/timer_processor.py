@@ -160,7 +160,7 @@ class TimerMessages:
 
             self._console = TimerConsole(
                 work,
-                StoreSource(self._state.store),
+                StoreSource(self._state.store, self._state.store.commit_log_max_offset),
                 put=self._state.store.put,
                 journal=self.journal,
                 clock=self._state.clock,

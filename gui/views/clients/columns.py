@@ -23,6 +23,12 @@ NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
 
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     """Columns of the table of clients."""
+    note = Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78)
+    return [*_identity_columns(), *_traffic_columns(), *_time_columns(times), note]
+
+
+def _identity_columns() -> list[Column[ClientRow]]:
+    """Who a client is, and what it asks for."""
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
         Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
@@ -40,6 +46,12 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             gives_way=4,
         ),
         Column("topics", "Topics and filter", topics_text, dim=True, width=124, gives_way=3),
+    ]
+
+
+def _traffic_columns() -> list[Column[ClientRow]]:
+    """What a client sends and holds."""
+    return [
         number_column(
             "requests",
             "Req /s",
@@ -70,6 +82,12 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
         ),
         number_column("streams", "Streams", lambda row: row.streams, known=True, tip=_streams_tip, width=76, gives_way=2),
         number_column("leases", "Leases", lambda row: row.leases, known=True, tip=_leases_tip, width=64, gives_way=2),
+    ]
+
+
+def _time_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
+    """Since when a client is connected, and when it was heard last."""
+    return [
         Column(
             "heartbeat",
             "Heartbeat",
@@ -91,7 +109,6 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
             width=100,
             gives_way=7,
         ),
-        Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78),
     ]
 
 

@@ -65,13 +65,7 @@ def resend_dialog(
         ended: Called with the total outcome.
     """
     source, theme = context.source, context.theme
-    choices = [
-        (ResendTarget.GROUP.value, tr("Only to {group}", group=letters[0].group)),
-        (ResendTarget.TOPIC.value, tr("Original topic")),
-    ]
-    if order.target is ResendTarget.OTHER:
-        choices.append((ResendTarget.OTHER.value, order.topic))
-    target = SegmentedControl(choices)
+    target = SegmentedControl(_targets(letters[0].group, order))
     without_origin = sum(not letter.origin_topic for letter in letters)
     progress = ResendProgress(theme)
 
@@ -105,10 +99,24 @@ def resend_dialog(
 
     target.chosen.connect(check)
     check()
-    notice = Notice(theme)
-    dialog.extra.addWidget(notice)
+    dialog.extra.addWidget(_consumers_notice(context, letters, dialog))
     dialog.extra.addWidget(progress)
-    query: LatestQuery[Members] = LatestQuery(dialog)
+    return dialog
+
+
+def _targets(group: str, order: ResendOrder) -> list[tuple[str, str]]:
+    """Where letters can go, as keys and texts."""
+    choices = [
+        (ResendTarget.GROUP.value, tr("Only to {group}", group=group)),
+        (ResendTarget.TOPIC.value, tr("Original topic")),
+    ]
+    return [*choices, (ResendTarget.OTHER.value, order.topic)] if order.target is ResendTarget.OTHER else choices
+
+
+def _consumers_notice(context: PageContext, letters: Sequence[DeadLetter], owner: QWidget) -> Notice:
+    """What the consumers of the group would not take, once they are known."""
+    notice = Notice(context.theme)
+    query: LatestQuery[Members] = LatestQuery(owner)
 
     def not_known(error: OrbitError) -> None:
         notice.set(lambda: tr("The consumers of the group are not known"), partial(error_text, error), State.INFO)
@@ -116,8 +124,8 @@ def resend_dialog(
     def known(members: Members) -> None:
         show_rejected(notice, letters, members)
 
-    query.ask(source.ask(ListMembers(letters[0].group)), known, not_known)
-    return dialog
+    query.ask(context.source.ask(ListMembers(letters[0].group)), known, not_known)
+    return notice
 
 
 def _plan(

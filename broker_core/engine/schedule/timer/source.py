@@ -14,13 +14,12 @@ class StoreSource:
     """The wheel topic and the commit log of an open message store.
 
     Attributes:
-        log_end: Physical offset after the last record at the start, by default at construction. No unit of the timer log can
-            name a later one.
+        log_end: Physical offset after the last record at the start. No unit of the timer log can name a later one.
     """
 
-    def __init__(self, store: MessageStore, log_end: int | None = None) -> None:
+    def __init__(self, store: MessageStore, log_end: int) -> None:
         self._store = store
-        self.log_end = store.commit_log_max_offset if log_end is None else log_end
+        self.log_end = log_end
 
     @property
     def log_min(self) -> int:

@@ -27,7 +27,7 @@ class Engine:
         self.store = bench.store
         self.timers = TimerConsole(
             bench.work,
-            StoreSource(bench.store),
+            StoreSource(bench.store, bench.store.commit_log_max_offset),
             put=bench.store.put,
             journal=Journal(),
             clock=bench.clock,

@@ -34,7 +34,7 @@ def journal():
 def console(bench, journal):
     return TimerConsole(
         bench.work,
-        StoreSource(bench.store),
+        StoreSource(bench.store, bench.store.commit_log_max_offset),
         put=bench._put,
         journal=journal,
         clock=bench.clock,
