@@ -85,6 +85,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.parse_args(argv)
     if sys.platform != "linux":
         sys.exit("bundles are made on Linux, for Linux")
+    os.umask(0o022)  # every user runs it, whoever builds it
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     kind = "" if set(arguments.parts) == set(PARTS) else "-" + ("-".join(arguments.parts) or "core")
     home = arguments.folder.absolute() / f"orbit-{version}-linux-{os.uname().machine}{kind}"

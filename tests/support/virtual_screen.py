@@ -14,7 +14,7 @@ from pathlib import Path
 from PySide6.QtGui import QImage
 
 DEADLINE_S = 180.0
-_SIZE = (1400, 900)
+_SIZE = (1440, 900)
 _PAGE = (240, 100)
 """Left and top edge of the pages, beside side bar and tabs."""
 COLOURS_OF_A_PAGE = 60
