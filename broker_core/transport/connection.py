@@ -216,6 +216,18 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._flush_later)
         return True
 
+    def send_out(self, parts: list[Buffer], size: int) -> bool:
+        """Send whole frames in parts, the first of which may change afterwards: as much as the system takes at once.
+
+        The peer receives them while its next requests are served. Only what the system does not take is copied.
+        """
+        if self.is_closed:
+            return False
+        rest = parts if self._unsent or self._descriptor < 0 else self._send_directly(parts)
+        waiting = sum(map(len, rest))
+        self.bytes_out += size - waiting
+        return not rest or self.send_parts([bytes(rest[0]), *rest[1:]], waiting)
+
     def send_now(self, command: RemotingCommand) -> bool:
         """Send as `send` does, at once instead of at the end of the loop's turn.
 

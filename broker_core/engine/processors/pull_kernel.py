@@ -31,6 +31,7 @@ from broker_core.protocol.frame import Buffer
 logger = logging.getLogger(__name__)
 
 _LENGTH_BYTES = 4
+_NOTHING = memoryview(bytes(8 * (p.P_COMMITTED - p.P_PULLS))).cast("q")
 _SEEN_MAX = 1024
 """Keys that arrived once; the next one empties the set."""
 _HELPS_MAX = 64
@@ -86,11 +87,12 @@ class PullKernel:
         reason = self._reads.serve()
         self._reason = reason = reason if reason not in self._helps else self._helped(reason)
         if state[k.TAKEN]:
-            self._note(peer, (perf_counter() - started) / state[k.TAKEN])
-            parts: list[Buffer] = [bytes(table.out[: state[k.OUT_AT]])]
+            seconds = (perf_counter() - started) / state[k.TAKEN]
+            parts: list[Buffer] = [table.out[: state[k.OUT_AT]]]
             if reason == p.LARGE:
                 parts += table.pieces()
-            peer.send_parts(parts, sum(map(len, parts)))
+            peer.send_out(parts, sum(map(len, parts)))
+            self._note(peer, seconds)
         return state[k.AT]
 
     def known(self) -> PlainPull | None:
@@ -218,18 +220,28 @@ class PullKernel:
         """Note the pulls that were served, each of which took so long."""
         broker, lanes = self._broker, self._table.lanes.lanes
         broker.counters.get_took(seconds)
+        pulls, messages, size, counted = 0, 0, 0, ("", "")
         for lane in self._table.touched():
             known = self._lanes[lane]
             assert known is not None
-            pulls, messages, size, committed = lanes[lane + p.P_PULLS : lane + p.P_COMMITTED + 1]
-            lanes[lane + p.P_PULLS] = lanes[lane + p.P_MESSAGES] = lanes[lane + p.P_BYTES] = 0
-            peer.requests_in += pulls
-            peer.version, peer.serialize_type, peer.language = known.version, known.kind, known.language
             terms = known.terms
+            if counted != (terms.topic, terms.group):  # most reads are those of one consumer, of several queues
+                self._count(peer, counted, pulls, messages, size)
+                pulls, messages, size, counted = 0, 0, 0, (terms.topic, terms.group)
+            of_lane = lanes[lane + p.P_PULLS : lane + p.P_COMMITTED + 1].tolist()
+            lanes[lane + p.P_PULLS : lane + p.P_COMMITTED] = _NOTHING
+            pulls, messages, size = pulls + of_lane[0], messages + of_lane[1], size + of_lane[2]
+            peer.version, peer.serialize_type, peer.language = known.version, known.kind, known.language
             broker.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
             if terms.flags & FLAG_COMMIT_OFFSET:
-                broker.offsets.commit(terms.group, terms.topic, terms.queue_id, committed)
-            broker.counters.got(terms.topic, terms.group, messages, size, pulls)
+                broker.offsets.commit(terms.group, terms.topic, terms.queue_id, of_lane[3])
+        self._count(peer, counted, pulls, messages, size)
+
+    def _count(self, peer: FramePeer, counted: tuple[str, str], pulls: int, messages: int, size: int) -> None:
+        """Count pulls of a topic by a group."""
+        if pulls:
+            peer.requests_in += pulls
+            self._broker.counters.got(*counted, messages, size, pulls)
 
 
 def _is_help(help_: Callable[[], bool]) -> bool:

@@ -64,6 +64,9 @@ class FramePeer(Peer, Protocol):
     def send_parts(self, parts: list[Buffer], size: int) -> bool:
         """Send one frame with a large body in pieces of ``size`` bytes together; False when the connection has ended."""
 
+    def send_out(self, parts: list[Buffer], size: int) -> bool:
+        """Send whole frames in parts, the first of which may change afterwards; else as `send_parts`."""
+
 
 def host_of(peer: Peer) -> HostAddress:
     """Address of a client, as records hold it; ``0.0.0.0:0`` if it is not an IP address."""

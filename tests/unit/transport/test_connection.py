@@ -489,6 +489,45 @@ def test_large_answers_arrive_whole_and_in_order_however_much_the_system_takes_a
     assert min(written) > 262_144
 
 
+@pytest.mark.parametrize("taken", [None, 0, 1, 40, 1_000, BlockingIOError()])
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, new_event_loop])
+def test_what_is_sent_out_of_memory_that_changes_arrives_as_it_was_and_in_order(monkeypatch, taken, new_loop):
+    def writev(descriptor, parts):
+        if isinstance(taken, OSError):
+            raise taken
+        return real_writev(descriptor, parts) if taken is None else os.write(descriptor, b"".join(parts)[:taken])
+
+    real_writev = os.writev
+    monkeypatch.setattr(os, "writev", writev)
+
+    async def run():
+        async with Server() as server:
+            reader, writer = await server.raw()
+            await eventually(lambda: server.connections)
+            (connection,) = server.connections
+            memory, sent = bytearray(100), 0
+            for number in range(1, 30):
+                if number % 7 == 0:
+                    assert connection.send_frame(encode_command(RemotingCommand(1, opaque=number)))
+                    continue
+                frame = encode_command(RemotingCommand(0, opaque=number, body=bytes([number]) * 900))
+                memory[:] = frame[:100]
+                before = connection.bytes_out
+                assert connection.send_out([memoryview(memory), frame[100:]], len(frame))
+                sent += connection.bytes_out - before
+                memory[:] = bytes(100)
+            answers = await read_commands(reader, 29)
+            assert [answer.opaque for answer in answers] == list(range(1, 30))
+            assert all(answer.body == (b"" if answer.code else bytes([answer.opaque]) * 900) for answer in answers)
+            assert bool(sent) is (taken not in (0,) and not isinstance(taken, OSError)), "the system takes it at once"
+            await close_writer(writer)
+            await eventually(lambda: connection.is_closed)
+            assert not connection.send_out([b"x"], 1)
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+
+
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, new_event_loop])
 def test_a_flood_on_one_connection_lets_others_have_their_turn_after_64_kib(new_loop):
     request = encode_command(RemotingCommand(ECHO, body=bytes(1_000)))

@@ -47,6 +47,9 @@ class PartsPeer(RecordingPeer):
         self.parts += parts
         return self.send_frame(b"".join(parts))
 
+    def send_out(self, parts: list, size: int) -> bool:
+        return self.send_parts([bytes(parts[0]), *parts[1:]], size)
+
 
 def frame_of(
     *,
