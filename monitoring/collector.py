@@ -154,6 +154,8 @@ class Collector:
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,
+            queue_read_ms=_read_ms(snapshot.queues, places.queue_count),
+            position_read_ms=_read_ms(snapshot.positions, places.position_count),
             lateness=lateness_of(snapshot.lateness),
         )
 
@@ -261,6 +263,11 @@ def _columns(columns: Columns, names: Sequence[str], length: int) -> Mapping[str
             raise CodecError(f"the worker's column {name} has {len(raw)} bytes, expected {length} items of 8", column=name)
         found[name] = np.frombuffer(raw, "<i8")
     return found
+
+
+def _read_ms(columns: Columns, length: int) -> Ints:
+    """When each part was read; empty where all are of the same moment."""
+    return _columns(columns, ("read_ms",), length)["read_ms"] if "read_ms" in columns else np.empty(0, np.int64)
 
 
 def _old_index(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:

@@ -6,6 +6,7 @@ Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,6 +74,10 @@ class ClusterState:
     """As in `Snapshot.faults`: parts of an attached cluster that fail, and why."""
     slave_lag_bytes: list[int] = field(default_factory=list)
     """As in `Snapshot.slave_lag_bytes`."""
+    queue_read_ms: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """[Q], when each queue was read, -1 unknown; empty where all figures are of `taken_ms`, as of an embedded broker."""
+    position_read_ms: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """[P], likewise for the offsets of groups."""
     lateness: Lateness | None = None
     """None if the source sends none."""
 
@@ -105,6 +110,33 @@ class ClusterState:
         """Whether all topics and groups of the cluster are listed; else their number is unknown."""
         return not self.is_blank and not self.catalog.brokers_untold
 
+    def topics_age_ms(self, topics: Collection[str]) -> int:
+        """Age of the queue of these topics that was read longest ago."""
+        places = [place for place, name in enumerate(self.catalog.topics) if name in topics]
+        return self.queues_age_ms(np.isin(np.asarray(self.catalog.queue_topic, np.int64), places))
+
+    def group_age_ms(self, group: str, topic: str = "") -> int:
+        """Age of the oldest part of the positions of a group, on one topic or on all."""
+        if group not in self.catalog.groups or not len(self.position_read_ms):
+            return 0
+        wanted = np.asarray(self.catalog.position_group, np.int64) == self.catalog.groups.index(group)
+        if topic in self.catalog.topics:
+            of_position = np.asarray(self.catalog.queue_topic, np.int64)[np.asarray(self.catalog.position_queue, np.int64)]
+            wanted &= of_position == self.catalog.topics.index(topic)
+        return self.positions_age_ms(wanted)
+
+    def queues_age_ms(self, queues: NDArray[np.bool_] | None = None) -> int:
+        """Age of the queue that was read longest ago, of those of a mask [Q] or of all; 0 where all were read now."""
+        return _oldest_ms(self.taken_ms, self.queue_read_ms, queues)
+
+    def positions_age_ms(self, positions: NDArray[np.bool_] | None = None) -> int:
+        """Age of the oldest part of positions, of those of a mask [P] or of all: of an offset, or the end of its queue."""
+        if not len(self.position_read_ms):
+            return 0
+        at = np.asarray(self.catalog.position_queue, np.int64)
+        of_queues = _oldest_ms(self.taken_ms, self.queue_read_ms[at], positions) if len(self.queue_read_ms) else 0
+        return max(of_queues, _oldest_ms(self.taken_ms, self.position_read_ms, positions))
+
     def lacks_topic(self, topic: str) -> bool:
         """Whether a topic surely does not exist: all brokers have sent their topics, and it is not among them."""
         return bool(topic) and self.lists_all and not self.faults and topic not in self.catalog.topics
@@ -126,3 +158,9 @@ class ClusterState:
     def is_from_outside(self) -> bool:
         """Whether these figures are of an attached cluster, which reports fewer of them."""
         return bool(self.catalog.brokers)
+
+
+def _oldest_ms(taken_ms: int, read_ms: Ints, wanted: NDArray[np.bool_] | None) -> int:
+    chosen = read_ms if wanted is None or not len(read_ms) else read_ms[wanted]
+    known = chosen[chosen >= 0]
+    return max(taken_ms - int(known.min()), 0) if len(known) else 0

@@ -52,7 +52,13 @@ class BrokerFigures:
     producers: frozenset[str] | None = None
     """Client ids of its producers; None: unknown."""
     offsets: dict[str, dict[int, QueueOffsets]] = field(default_factory=dict)
+    offsets_ms: dict[str, int] = field(default_factory=dict)
+    """Topic → when its queues were read, ms since the epoch."""
     positions: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
+    steady: dict[tuple[str, str, int], tuple[int, int]] = field(default_factory=dict)
+    """(group, topic, queue) → the offset of an earlier look and when it was read, of positions beyond an end that was read
+    before them: together they would tell of messages that do not exist.
+    """
     members: dict[str, frozenset[str]] = field(default_factory=dict)
     """Group → clients online; a group that was not asked about is missing."""
     subscriptions: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)

@@ -85,6 +85,7 @@ class ClusterFigures:
         else:
             self._note_topics(before)
         of.offsets = {topic: queues for topic, queues in of.offsets.items() if topic in topics}
+        of.offsets_ms = {topic: at for topic, at in of.offsets_ms.items() if topic in topics}
         known = groups | {group for group, _topic in of.positions}
         for group in of.subscriptions.keys() - known:
             # Nobody asks about a deleted group, so nothing else would end its subscriptions.
@@ -176,11 +177,20 @@ class ClusterFigures:
         self._is_dirty = self._is_dirty or judged != (of.version, of.cannot)
         of.version, of.cannot = judged
 
-    def take_positions(self, broker: str, positions: dict[tuple[str, str], dict[int, int]]) -> set[str]:
-        """All consumer offsets of a broker; returns the groups that have consumed something since."""
+    @property
+    def now_ms(self) -> int:
+        """The clock of all reads, ms since the epoch."""
+        return self._clock()
+
+    def take_positions(
+        self, broker: str, positions: dict[tuple[str, str], dict[int, int]], read_ms: int | None = None
+    ) -> set[str]:
+        """All consumer offsets of a broker, and when they were read; returns the groups that have consumed something since."""
         of = self.of(broker)
         moving: set[str] = set()
-        before_ms, of.positions_ms = of.positions_ms, self._clock()
+        read_ms = self._clock() if read_ms is None else read_ms
+        of.steady = self._steady(broker, positions, read_ms)
+        before_ms, of.positions_ms = of.positions_ms, read_ms
         for (group, topic), queues in positions.items():
             before = of.positions.get((group, topic), {})
             grown = sum(max(offset - before[queue], 0) for queue, offset in queues.items() if queue in before)
@@ -203,6 +213,30 @@ class ClusterFigures:
         of.positions, of.positions_uncounted = positions, False
         return moving
 
+    def _steady(
+        self, broker: str, positions: Mapping[tuple[str, str], Mapping[int, int]], read_ms: int
+    ) -> dict[tuple[str, str, int], tuple[int, int]]:
+        """Offsets of the look before, of positions that are beyond an end read earlier than they were."""
+        of, steady = self.of(broker), {}
+        for (group, topic), queues in positions.items():
+            held, end_ms = of.offsets.get(topic, {}), of.offsets_ms.get(topic, 0)
+            for queue, offset in queues.items() if end_ms < read_ms else ():
+                if queue in held and offset > held[queue].max_offset:
+                    before, before_ms = self._told_position(of, (group, topic), queue)
+                    steady[group, topic, queue] = before, before_ms if before != offset else read_ms
+        return steady
+
+    @staticmethod
+    def _told_position(of: BrokerFigures, place: tuple[str, str], queue: int) -> tuple[int, int]:
+        """The offset of a position that agrees with the end of its queue, and when it was read; -1 unknown."""
+        offset = of.positions.get(place, {}).get(queue, _UNKNOWN)
+        steady = of.steady.get((*place, queue))
+        held = of.offsets.get(place[1], {}).get(queue)
+        is_early = steady is not None and held is not None and offset > held.max_offset
+        if steady is not None and is_early and of.offsets_ms.get(place[1], 0) < of.positions_ms:
+            return steady
+        return offset, of.positions_ms if offset >= 0 else _UNKNOWN
+
     def take_offsets(self, broker: str, topic: str, queues: dict[int, QueueOffsets]) -> bool:
         """What the queues of a topic hold; returns whether something was written since."""
         of = self.of(broker)
@@ -212,7 +246,7 @@ class ClusterFigures:
         of.uncounted_topics.discard(topic)
         self._put[topic] += grown
         self._is_dirty = self._is_dirty or used_queues(before) != used_queues(queues)
-        of.offsets[topic] = queues
+        of.offsets[topic], of.offsets_ms[topic] = queues, self._clock()
         return grown > 0
 
     def take_members(self, broker: str, group: str, members: frozenset[str]) -> None:
@@ -339,6 +373,7 @@ class ClusterFigures:
                 "min_offset": packed(_UNKNOWN if found is None else found.min_offset for found in queues),
                 "max_offset": packed(_UNKNOWN if found is None else found.max_offset for found in queues),
                 "last_store_ms": packed(_last_ms(found) for found in queues),
+                "read_ms": packed(map(self._read_ms, self._queues)),
             },
             topics={
                 "put_messages": packed(self._put.get(topic, 0) if topic in known else _UNKNOWN for topic in topics),
@@ -355,6 +390,7 @@ class ClusterFigures:
                 "offset": packed(self.position_offsets()),
                 "next_store_ms": packed(self._next_ms(group, key) for group, key in self._positions),
                 "owner": packed(self._owner_of(group, online) for group, _key in self._positions),
+                "read_ms": packed(self._position_at(group, key)[1] for group, key in self._positions),
             },
             owners=[],
             totals=self._totals(members),
@@ -462,10 +498,19 @@ class ClusterFigures:
         of = self.brokers[broker]
         return None if of.is_lost else of.offsets.get(topic, {}).get(queue)
 
+    def _read_ms(self, key: QueueKey) -> int:
+        """When a queue was read; -1 where what it holds is unknown."""
+        topic, broker, _queue = key
+        return _UNKNOWN if self._offsets_of(key) is None else self.brokers[broker].offsets_ms.get(topic, _UNKNOWN)
+
     def _position_of(self, group: str, key: QueueKey) -> int:
+        return self._position_at(group, key)[0]
+
+    def _position_at(self, group: str, key: QueueKey) -> tuple[int, int]:
+        """The offset of a position, of the same look as the end of its queue, and when it was read; -1 unknown."""
         topic, broker, queue = key
         of = self.brokers[broker]
-        return _UNKNOWN if of.is_lost else of.positions.get((group, topic), {}).get(queue, _UNKNOWN)
+        return (_UNKNOWN, _UNKNOWN) if of.is_lost else self._told_position(of, (group, topic), queue)
 
     def _next_ms(self, group: str, key: QueueKey) -> int:
         topic, broker, queue = key

@@ -337,8 +337,9 @@ class BrokerRounds:
 
     async def _positions(self) -> None:
         positions = read_consumer_offsets(await self._body_unless_empty(RequestCode.GET_ALL_CONSUMER_OFFSET, NO_OFFSETS))
+        read_ms = self._figures.now_ms
         await self._read_ends(positions)
-        self._moving_groups = self._figures.take_positions(self._name, positions)
+        self._moving_groups = self._figures.take_positions(self._name, positions, read_ms)
 
     async def _read_ends(self, positions: Mapping[tuple[str, str], Mapping[int, int]]) -> None:
         """Read the queues again of topics in which a group is beyond the end that was read before its offset.

@@ -56,7 +56,7 @@ class Snapshot:
     revision: int
     taken_ms: int
     queues: Columns
-    """``min_offset``, ``max_offset``, ``last_store_ms`` — i8[Q]."""
+    """``min_offset``, ``max_offset``, ``last_store_ms`` — i8[Q]; of an attached cluster also ``read_ms``: when it was read."""
     topics: Columns
     """``put_messages``, ``put_bytes``, ``got_messages``, ``got_bytes`` — i8[T], counted since the worker started."""
     groups: Columns
@@ -64,7 +64,7 @@ class Snapshot:
     brokers list none and a proxy may have some)."""
     positions: Columns
     """``offset`` (-1 unknown), ``next_store_ms`` (store time of the next message to consume, -1 none) — i8[P]; ``owner`` —
-    i8[P], index into ``owners``, -1 nobody, -2 not known."""
+    i8[P], index into ``owners``, -1 nobody, -2 not known; of an attached cluster also ``read_ms``: when it was read."""
     owners: list[str]
     totals: dict[str, float]
     """put_messages, put_bytes, got_messages, got_bytes, put_failed, put_p50_ms, put_p99_ms, put_max_ms (last 10 s, NaN

@@ -474,3 +474,63 @@ def test_a_group_that_consumes_has_clients_also_where_no_broker_lists_them(figur
     assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -3
     clock.advance(UNLISTED_MS)
     assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -1
+
+
+def look(figures):
+    """Offsets of groups and ends of queues as a window gets them."""
+    figures.catalog()
+    snapshot = figures.snapshot()
+    return ints(snapshot.positions["offset"]), ints(snapshot.queues["max_offset"])
+
+
+def test_each_part_says_when_it_was_read(figures, clock):
+    read_ms = clock()
+    clock.advance(4_000)
+    figures.take_offsets("a", "T", {0: QueueOffsets(1, 12, 60)})
+    figures.catalog()
+    snapshot = figures.snapshot()
+    assert ints(snapshot.queues["read_ms"]) == [read_ms + 4_000, read_ms]
+    assert ints(snapshot.positions["read_ms"]) == [read_ms, read_ms]
+    figures.lost("b", "gone")
+    assert ints(figures.snapshot().queues["read_ms"]) == [read_ms + 4_000, -1]
+    assert ints(figures.snapshot().positions["read_ms"]) == [read_ms, -1]
+
+
+def test_an_offset_beyond_an_end_that_was_read_before_it_is_not_told(figures, clock):
+    for offset in (14, 17, 30):
+        clock.advance(1_000)
+        figures.take_positions("a", {("g", "T"): {0: offset}})
+        assert look(figures) == ([3, 3], [10, 10]), "that of the look before, which agrees with the end"
+    assert ints(figures.snapshot().positions["read_ms"])[0] == clock() - 3_000
+    clock.advance(10)
+    figures.take_offsets("a", "T", {0: QueueOffsets(1, 31, 60)})
+    assert look(figures) == ([30, 3], [31, 10])
+
+
+def test_an_offset_beyond_an_end_that_was_read_after_it_is_a_fact(figures, clock):
+    clock.advance(1_000)
+    figures.take_positions("a", {("g", "T"): {0: 40}})
+    clock.advance(10)
+    figures.take_offsets("a", "T", {0: QueueOffsets(1, 10, 60)})
+    assert look(figures)[0] == [40, 3]
+    clock.advance(1_000)
+    figures.take_positions("a", {("g", "T"): {0: 40}})
+    assert look(figures)[0] == [40, 3], "it has not moved since the end was read"
+    assert ints(figures.snapshot().positions["read_ms"])[0] == clock()
+
+
+def test_an_offset_that_was_never_seen_within_its_queue_is_unknown(figures, clock):
+    clock.advance(1_000)
+    figures.take_positions("a", {("g", "T"): {0: 3}, ("new", "T"): {0: 99}})
+    figures.catalog()
+    snapshot = figures.snapshot()
+    assert sorted(ints(snapshot.positions["offset"])) == [-1, 3, 3]
+
+
+def test_an_offset_moves_on_with_its_queue(figures, clock):
+    clock.advance(1_000)
+    read_ms = clock()
+    clock.advance(50)
+    figures.take_offsets("a", "T", {0: QueueOffsets(1, 20, 60)})
+    figures.take_positions("a", {("g", "T"): {0: 15}}, read_ms)
+    assert look(figures) == ([15, 3], [20, 10])
