@@ -21,7 +21,7 @@ from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
@@ -86,11 +86,12 @@ class QueuesPanel(QWidget):
             (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out")),
             value_text=rate_text,
         )
-        brush_time_range(self.chart, context)
+        self.link = window_link(context, self)
+        tools, _heat = join_charts(context, self.link, self.chart, self.heat)
         self.tags = LazyTab(self._make_tags)
         self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
-        self._rule = RuleLine(self.chart, context)
+        self._rule = RuleLine(self.chart, context, tools)
         self._lines = ChartHistory(context.source, context.history, self)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
@@ -172,8 +173,7 @@ class QueuesPanel(QWidget):
 
     def _make_tags(self) -> TagChart:
         made = TagChart(self._context)
-        made.brushed.connect(self._context.time_range.zoom)
-        made.bars.cleared.connect(self._context.time_range.zoom_out)
+        join_charts(self._context, self.link, made.bars)
         self._chart_panel.add_action(made.legend, before=self.switch)
         return made
 
