@@ -7,12 +7,14 @@ import re
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
 
+from broker_core.api import parse_filter
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.alerts.view import AlertsView
 from gui.views.consumers.view import TABS, ConsumersView
 from gui.views.delay.view import DelayView
 from gui.views.events.view import EventsView
 from gui.views.topics.detail import QueueBars
+from gui.views.topics.topic_view import TopicView
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
@@ -97,6 +99,27 @@ def test_messages_that_are_due_in_a_selected_time(qtbot, show_page):
     view.ahead.link.select(view.ahead.bars, dues[0], dues[0])
     assert [one.due_ms / 1_000 for one in waiting.model.shown_rows] == [one for one in dues if one == dues[0]]
     assert "of them in the selected time" in waiting._range.text()
+
+
+def test_a_topic_searches_its_messages_of_a_selected_time(qtbot, show_page, window):
+    view = show_page(TopicView, FakeSource())
+    view.open({"topic": "orders"})
+    panel = view.queues
+    [tools] = [one for one in panel.chart.surface().children() if hasattr(one, "overlay")]
+    menu = tools.menu(QPoint(100, 40))
+    entry = next(action for action in menu.actions() if action.text() == "Messages of the selected time")
+    assert not entry.isEnabled()
+    menu.deleteLater()
+    panel.link.select(panel.chart, TAKEN_MS / 1_000 - 60, TAKEN_MS / 1_000 - 30)
+    menu = tools.menu(QPoint(100, 40))
+    next(action for action in menu.actions() if action.text() == "Messages of the selected time").trigger()
+    menu.deleteLater()
+    page_id, arguments = window.opened[-1]
+    assert page_id == "messages"
+    text = str(arguments["filter"])
+    assert f"stored >= {TAKEN_MS - 60_000}" in text
+    assert f"stored < {TAKEN_MS - 30_000}" in text
+    parse_filter(text, now_ms=TAKEN_MS)
 
 
 @pytest.mark.parametrize("mode", [ThemeMode.DARK, ThemeMode.LIGHT])

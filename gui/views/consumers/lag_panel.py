@@ -96,7 +96,6 @@ class LagPanel(Panel):
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
         self.by_queue.arrived.connect(self._draw)
-        context.time_range.changed.connect(self._draw)
         context.times.changed.connect(self._draw)
         on_language(self, self._write_texts)
 

@@ -275,7 +275,7 @@ class ConsumersView(PageView):
         self.versions.changed.connect(self.groups.all_texts_changed)
         self.clients.arrived.connect(self._clients_told)
         self.tabs.currentChanged.connect(lambda _tab: self._tab_chosen())
-        self.context.time_range.changed.connect(self._show_group)
+        self.context.time_range.changed.connect(self._range_changed)
         self.favourites.changed.connect(self._favourites_changed)
         on_key(self.group_grid, "Ctrl+D", self.toggle_favourite)
         on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_newest))
@@ -307,6 +307,10 @@ class ConsumersView(PageView):
             self._wanted = ""
             self._show_group()
             self.place_changed.emit({"group": group.name})
+
+    def _range_changed(self) -> None:
+        if self.isVisible():
+            self._show_group()
 
     def _show_group(self) -> None:
         group = self.group_grid.selected_row
