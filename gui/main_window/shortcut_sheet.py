@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QVBoxLayout, QWi
 
 from gui.operations.actions import Action
 from gui.operations.key_choices import shown as key_text
-from gui.operations.page_keys import PAGE_KEYS
+from gui.operations.page_keys import CHART_MOUSE, PAGE_KEYS
 from gui.views.registry import PAGES
 from gui.widgets.basic import column, label, row
 from gui.widgets.fitted_dialog import FittedDialog
@@ -20,7 +20,7 @@ from gui.words.text import tr
 COLUMNS_MAX = 4
 _PAGES = {entry.title for entry in PAGES}
 Keys = list[tuple[str, str]]
-"""(action in the language of the window, its key)."""
+"""(action, its key), both in the language of the window."""
 
 
 class ShortcutSheet(FittedDialog):
@@ -59,11 +59,12 @@ def _sections(actions: Sequence[Action]) -> dict[str, Keys]:
     sections: dict[str, Keys] = {}
     for action in actions:
         if action.shortcut:
-            sections.setdefault(tr(action.section), []).append((action.text, action.shortcut))
+            sections.setdefault(tr(action.section), []).append((action.text, key_text(action.shortcut)))
     for title, keys in PAGE_KEYS:
         sections[tr("On the page {page}", page=tr(title)) if title in _PAGES else tr(title)] = [
-            (tr(text), key) for text, key in keys
+            (tr(text), key_text(key)) for text, key in keys
         ]
+    sections[tr("In a chart, by mouse")] = [(tr(text), tr(way)) for text, way in CHART_MOUSE]
     return sections
 
 
@@ -94,7 +95,7 @@ def _section(title: str, keys: Keys) -> QVBoxLayout:
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(3)
     for place, (text, shortcut) in enumerate(keys):
-        key = label(key_text(shortcut), "key")
+        key = label(shortcut, "key")
         key.setFixedHeight(20)
         grid.addWidget(label(text), place, 0)
         grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)

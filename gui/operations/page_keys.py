@@ -38,7 +38,22 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Choose the row", "Return"),
         ),
     ),
-    ("In a chart", (("Figures as a table", "T"), ("Time range before", "Esc"))),
+    (
+        "In a chart",
+        (
+            ("Move the cursor", "Right"),
+            ("Select a time", "Shift+Right"),
+            ("Zoom to selection", "Return"),
+            ("Zoom in", "+"),
+            ("Zoom out", "-"),
+            ("Show a later time", "Ctrl+Right"),
+            ("Show an earlier time", "Ctrl+Left"),
+            ("Clear the selection, or back to live", "Esc"),
+            ("Back to live", "Home"),
+            ("Time range before", "Backspace"),
+            ("Figures as a table", "T"),
+        ),
+    ),
     ("Live tail", (("Pause or go on", "Space"),)),
     ("Consumers", (("Favourite, or no longer", "Ctrl+D"), ("Undo the newest reset…", "Ctrl+Z"))),
     (
@@ -49,3 +64,13 @@ PAGE_KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Transactions", (("Commit…", "C"), ("Roll back…", "B"), ("Check now…", "K"), ("Resume…", "R"))),
 )
 """English heading; for each key its effect (English) and the key as `QKeySequence` reads it."""
+
+CHART_MOUSE: tuple[tuple[str, str], ...] = (
+    ("Zoom about the mouse", "Wheel"),
+    ("Show an earlier or a later time", "Shift+drag, middle button"),
+    ("Select a time", "Drag"),
+    ("Back to live", "Double click"),
+    ("Save, copy, explain", "Right click"),
+    ("Scroll the page", "Wheel beside the chart"),
+)
+"""Effects of the mouse in a chart and how they are brought about, both English."""

@@ -11,6 +11,7 @@ import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPen
 
+from gui.plots.value_scale import round_step
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size
 from gui.words.text import TimeZoneChoice
@@ -94,9 +95,14 @@ class ValueGrid(pg.GraphicsObject):
             return
         view = box.viewRect()
         painter.setPen(self._pen)
-        for _, values in self._axis.tickValues(view.top(), view.bottom(), box.height()):
-            for value in values:
-                painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
+        for value in self.values():
+            painter.drawLine(QPointF(view.left(), value), QPointF(view.right(), value))
+
+    def values(self) -> list[float]:
+        """The values at which a line is drawn."""
+        box = self.getViewBox()
+        view = box.viewRect()
+        return [value for _, ticks in self._axis.tickValues(view.top(), view.bottom(), box.height()) for value in ticks]
 
 
 class TimeAxis(pg.AxisItem):
@@ -134,17 +140,3 @@ class TimeAxis(pg.AxisItem):
         moment: datetime = self._times.moment(at_s * 1_000).astimezone(self._times.zone)
         offset = moment.utcoffset()
         return offset.total_seconds() if offset is not None else 0.0
-
-
-def round_step(least: float, base: int = 10) -> float:
-    """The smallest round tick distance that is at least ``least``: 1, 2, 2.5 or 5 times a power of ten.
-
-    With ``base`` 1024 the powers are those of 1,024, times 1 to 512 in doublings.
-    """
-    if least <= 0 or not math.isfinite(least):
-        return 1.0
-    if base == 1024:
-        power = 1024.0 ** math.floor(math.log(max(least, 1.0), 1024))
-        return next((power * 2**i for i in range(11) if power * 2**i >= least), power * 1024)
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least * (1 - 1e-9))

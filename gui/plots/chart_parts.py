@@ -1,120 +1,73 @@
-"""Parts of a chart beside its lines: a note where it has none, the tip of the crosshair, names of marks, forecasts."""
+"""Parts of a chart beside its lines: a note where it has none, names of marks, forecasts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QWidget
 
+from gui.plots.chart_lines import PaintedLine
 from gui.plots.chart_series import ChartForecast, ChartMark
 from gui.plots.light_plot import LightPlot
-from gui.theme.fonts import text_font
-from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.theme.tokens import Size, Tokens
 from gui.widgets.basic import PlainLabel
 from gui.widgets.said import on_language
 from gui.words.text import tr
 
-
-class ChartTip(QWidget):
-    """Time and values beside the crosshair."""
-
-    def __init__(self, theme: ThemeManager, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._theme = theme
-        self._chart = parent
-        self._title = ""
-        self._lines: list[tuple[str, str, str]] = []
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        self.hide()
-
-    def show_at(self, at: Any, title: str, lines: list[tuple[str, str, str]], colour: Callable[[str, Tokens], str]) -> None:
-        self._title = title
-        self._lines = [(name, value, colour(key, self._theme.tokens)) for name, value, key in lines]
-        metrics = self.fontMetrics()
-        width = max([metrics.horizontalAdvance(f"{name}  {value}") for name, value, _ in lines] + [70]) + 54
-        self.resize(width, 30 + 20 * len(lines))
-        room = self._chart.rect()
-        left = at.x() + 14 if at.x() + 14 + width < room.width() else at.x() - 14 - width
-        self.move(left, max(0, min(at.y() + 10, room.height() - self.height())))
-        self.show()
-        self.raise_()
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        tokens = self._theme.tokens
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(tokens.border_strong), 1))
-        painter.setBrush(QColor(tokens.raised))
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
-        painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
-        painter.setPen(QColor(tokens.text_1))
-        painter.drawText(QRectF(10, 6, self.width(), 18), Qt.AlignmentFlag.AlignVCenter, self._title)
-        for i, (name, value, colour) in enumerate(self._lines):
-            line = QRectF(10, 26 + 20 * i, self.width() - 20, 18)
-            painter.setPen(QPen(QColor(colour), 3, c=Qt.PenCapStyle.RoundCap))
-            painter.drawLine(QPointF(12, line.center().y()), QPointF(18, line.center().y()))
-            painter.setFont(text_font(Size.SECONDARY))
-            painter.setPen(QColor(tokens.text_2))
-            painter.drawText(line.adjusted(16, 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, name)
-            painter.setFont(text_font(Size.SECONDARY, text_font().Weight.DemiBold))
-            painter.setPen(QColor(tokens.text_1))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, value)
-        painter.end()
-
-
-TOP, LOWEST = 0.95, 0.5
-"""Range of heights of names, as shares of the chart; in a low chart the top is where a name is whole."""
 LINE = 18
-"""Px from one line of names to the next."""
+"""Height of a line of names, px."""
 GAP = 14
 """Px between two names of a line; the ground of a name takes four at each end of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMark:
-    """A mark, its name (empty where all places are taken), height and side."""
+    """A mark, its name (empty where all places are taken), its line from the top and its side."""
 
     mark: ChartMark
     name: str
-    height: float
+    line: int
     is_left: bool
 
 
 def mark_names(
-    marks: Sequence[ChartMark], *, end_s: float, seconds_per_px: float, height: int, width_of: Callable[[str], float]
+    marks: Sequence[ChartMark],
+    *,
+    end_s: float,
+    seconds_per_px: float,
+    lines: int,
+    width_of: Callable[[str], float],
+    free_until_s: float = math.inf,
 ) -> list[NamedMark]:
-    """Places for the names of marks.
+    """Places for the names of marks, in the lane above the lines of a chart.
 
     Args:
         marks: In the order of their times.
         end_s: Right end of the chart; a name beyond it stands left of its mark.
         seconds_per_px: Of the chart.
-        height: Of the chart, px.
+        lines: Of the lane.
         width_of: Width of a name in px.
+        free_until_s: Where something else begins in the lane.
     """
-    top = min(TOP, 1 - LINE / 2 / max(1, height))
-    lines = max(1, int((top - LOWEST) * height / LINE))
-    taken: list[list[tuple[float, float]]] = [[] for _ in range(lines)]
+    taken: list[list[tuple[float, float]]] = [[(free_until_s, math.inf)] for _ in range(lines)]
     found = []
     for mark in marks:
         width_s = (width_of(mark.text) + GAP) * seconds_per_px
-        is_left = mark.at_s + width_s > end_s
+        is_left = mark.at_s + width_s > min(end_s, free_until_s)
         begin, end = (mark.at_s - width_s, mark.at_s) if is_left else (mark.at_s, mark.at_s + width_s)
         line = next((each for each, spans in enumerate(taken) if all(end <= a or b <= begin for a, b in spans)), None)
         if line is None or not mark.text:
-            found.append(NamedMark(mark, "", top, is_left))
+            found.append(NamedMark(mark, "", 0, is_left))
             continue
         taken[line].append((begin, end))
-        found.append(NamedMark(mark, mark.text, top - line * LINE / max(1, height), is_left))
+        found.append(NamedMark(mark, mark.text, line, is_left))
     return found
 
 
@@ -136,6 +89,19 @@ class ForecastLines:
         self._line.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
         colour.setAlpha(FILL_ALPHA)
         self._fill.setBrush(pg.mkBrush(colour))
+
+    @property
+    def items(self) -> tuple[Any, ...]:
+        """What is in the scene."""
+        return (self._line, *self._edges, self._fill)
+
+    def painted(self) -> list[PaintedLine]:
+        """The same for a picture."""
+        (x, y), (_x, low), (_x, high) = (item.getData() for item in (self._line, *self._edges))
+        if x is None or not len(x):
+            return []
+        nothing = pg.mkPen(None)
+        return [PaintedLine(x, high, nothing, self._fill.brush(), low), PaintedLine(x, y, self._line.opts["pen"])]
 
     def show(self, forecast: ChartForecast | None) -> None:
         nothing = np.empty(0)

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.matrix import NO_MATRIX, Matrix
+from gui.plots.chart_link import Span, TimePlot
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
@@ -49,7 +50,7 @@ CELL_GAP_FROM = 6
 """Cells at least this high and wide in px have a hairline between them."""
 
 
-class HeatMap(Drawn):
+class HeatMap(TimePlot, Drawn):
     """Draws a `Matrix`; an unknown cell has the colour of the panel.
 
     Signals:
@@ -57,6 +58,7 @@ class HeatMap(Drawn):
     """
 
     row_chosen = Signal(int)
+    has_own_keys = True
 
     def __init__(
         self,
@@ -151,6 +153,22 @@ class HeatMap(Drawn):
         row = int((y - cells.top()) / cells.height() * values.shape[0])
         column = int((x - cells.left()) / cells.width() * values.shape[1])
         return min(row, values.shape[0] - 1), min(column, values.shape[1] - 1)
+
+    # ---- TimePlot ------------------------------------------------------------------------------------------------------
+
+    def surface(self) -> QWidget:
+        return self
+
+    def inside(self) -> QRectF:
+        return self._cells()
+
+    def top_right(self) -> None:
+        return None  # a chart of the same page has room for it
+
+    def span_s(self) -> Span:
+        return (self.matrix.from_ms / 1_000, self.matrix.to_ms / 1_000) if self.matrix.values.size else (0.0, 0.0)
+
+    # ---- cells ---------------------------------------------------------------------------------------------------------
 
     def tip_at(self, at: QPointF) -> str:
         hit = self._cell_at(at.x(), at.y())

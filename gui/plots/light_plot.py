@@ -10,7 +10,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QGraphicsGridLayout
 
 from gui.theme.style import FOCUS_PROPERTY
@@ -18,6 +18,8 @@ from gui.theme.tokens import Size
 
 MARGINS = (0, 4, 8, 0)
 AXIS_Z = -1_000
+EXTREMES_A_PIXEL = 1
+"""Smallest and largest values of a line for one pixel, where it has more points."""
 
 
 class LightPlot(pg.GraphicsView):
@@ -60,6 +62,10 @@ class LightPlot(pg.GraphicsView):
             painter.drawRoundedRect(self.viewport().rect().adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
             painter.end()
 
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # The axes of pyqtgraph would keep it from the page; `chart_gestures` has taken what zooms.
+        event.ignore()
+
     def getViewBox(self) -> Any:
         return self._box
 
@@ -70,6 +76,8 @@ class LightPlot(pg.GraphicsView):
         line = pg.PlotDataItem(x, y, **options)
         # Points closer than a pixel are drawn as their extremes, points outside not at all: a year is half a million.
         line.setDownsampling(auto=True, method="peak")
+        # Two extremes a pixel instead of ten: painting 100,000 points takes a fourth of the time.
+        line.opts["autoDownsampleFactor"] = EXTREMES_A_PIXEL
         line.setClipToView(True)
         self._box.addItem(line)
         return line

@@ -10,7 +10,8 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from gui.plots.stacked_bars import AXIS_WIDTH, LABEL_HEIGHT, plot_box
+from gui.plots.stacked_bars import LABEL_HEIGHT, plot_box
+from gui.plots.value_scale import AXIS_WIDTH
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from gui.plots.chart_link import Span, TimePlot
 from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -47,7 +48,7 @@ class OwnershipPicture:
         return sorted({stretch.client for stretch in self.stretches})
 
 
-class OwnershipStrip(Drawn):
+class OwnershipStrip(TimePlot, Drawn):
     """Rows are queues, time runs to the right; unowned and unrecorded times are empty."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
@@ -92,6 +93,22 @@ class OwnershipStrip(Drawn):
         right = cells.left() + (min(stretch.to_ms, picture.to_ms) - picture.from_ms) / span * cells.width()
         gap = 1 if height >= ROW_HEIGHT_MIN else 0
         return QRectF(left, cells.top() + stretch.row * height, max(1.0, right - left), max(1.0, height - gap))
+
+    # ---- TimePlot ------------------------------------------------------------------------------------------------------
+
+    def surface(self) -> QWidget:
+        return self
+
+    def inside(self) -> QRectF:
+        return self._cells()
+
+    def top_right(self) -> QPointF:
+        return QPointF(self.width(), 0)  # beside the legend
+
+    def span_s(self) -> Span:
+        return self.picture.from_ms / 1_000, self.picture.to_ms / 1_000
+
+    # ---- stretches -----------------------------------------------------------------------------------------------------
 
     def tip_at(self, at: QPointF) -> str:
         cells = self._cells()

@@ -6,23 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from gui.plots.chart_axes import round_step
+from gui.plots.chart_link import Span, TimePlot, TipLine
+from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_step
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
 from gui.widgets.repaint import Drawn
-from gui.words.text import count_text, short_count_text
+from gui.words.text import count_text
 
-AXIS_WIDTH = 40
 LABEL_HEIGHT = 18
 TOP_SPACE = 8
 LABEL_GAP = 10
-CHOICE_OPACITY = 0.25
-DRAG_PIXELS_MIN = 6
 
 
 def plot_box(widget: QWidget) -> QRectF:
@@ -51,16 +49,8 @@ class BarLayer:
         return tokens.state(self.state) if self.series < 0 else tokens.series[self.series]
 
 
-class StackedBars(Drawn):
-    """Bars from 0 up, with a tip for each; where ``is_choosable`` is set a drag selects parts.
-
-    Signals:
-        parts_chosen: A drag selected parts; carries the numbers of the first and the last one.
-        cleared: A double click: all are wanted again.
-    """
-
-    parts_chosen = Signal(int, int)
-    cleared = Signal()
+class StackedBars(TimePlot, Drawn):
+    """Bars from 0 up, with a tip for each."""
 
     def __init__(
         self, theme: ThemeManager, parent: QWidget | None = None, *, value_text: Callable[[float], str] = count_text
@@ -71,15 +61,28 @@ class StackedBars(Drawn):
         self._labels: Sequence[str] = ()
         self._top = 1.0
         self._step = 1.0
-        self.is_choosable = False
-        self._pressed_x: float | None = None
-        self._dragged: tuple[int, int] | None = None
-        """The first and the last part under the drag."""
+        self._span: Span = (0.0, 0.0)
+        """Begin of the first part and end of the last one."""
+        self._view: Span = (0.0, 0.0)
+        self._is_held = False
+        self._above = TOP_SPACE
         self.setMinimumHeight(90)
 
-    def set_bars(self, labels: Sequence[str], layers: Sequence[BarLayer]) -> None:
-        """Show counts; ``labels`` names each part."""
+    def set_bars(
+        self, labels: Sequence[str], layers: Sequence[BarLayer], span: Span | None = None, view: Span | None = None
+    ) -> None:
+        """Show counts.
+
+        Args:
+            labels: Names of the parts.
+            layers: Their counts.
+            span: Begin of the first part and end of the last one; None: of no interest.
+            view: The shown time; None: the span.
+        """
         self._labels, self._layers = labels, layers
+        self._span = span or (0.0, float(len(labels)))
+        if not self._is_held:
+            self._view = view or self._span
         totals = [sum(_or_0(layer.counts[i]) for layer in layers) for i in range(len(labels))]
         step = round_step(max(totals, default=0.0) / 2)
         self._step = max(step, 1.0)
@@ -96,89 +99,98 @@ class StackedBars(Drawn):
         return QSize(320, 130)
 
     def tip_at(self, at: QPointF) -> str:
-        return self.text_of(self._part_at(at.x())) if self._labels and plot_box(self).contains(at) else ""
+        if self.is_joined:
+            return ""  # the cursor shows them at once
+        part = self._part_at(self.seconds_at(at.x()))
+        return self.text_of(part) if part is not None and self.inside().contains(at) else ""
 
-    def _part_at(self, x: float) -> int:
-        """The part at a place, beside the bars the nearest one."""
+    def _part_at(self, at_s: float) -> int | None:
+        """The part of a time; None for another time."""
+        (from_s, to_s), parts = self._span, len(self._labels)
+        if not from_s <= at_s <= to_s or not parts:
+            return None
+        return min(int((at_s - from_s) / max(1e-9, to_s - from_s) * parts), parts - 1)
+
+    # ---- TimePlot ------------------------------------------------------------------------------------------------------
+
+    def surface(self) -> QWidget:
+        return self
+
+    def inside(self) -> QRectF:
         plot = plot_box(self)
-        return min(max(int((x - plot.left()) / plot.width() * len(self._labels)), 0), len(self._labels) - 1)
+        return plot.adjusted(0, min(self._above - TOP_SPACE, plot.height() / 2), 0, 0)
 
-    # ---- dragging ------------------------------------------------------------------------------------------------------
+    def top_right(self) -> QPointF:
+        return plot_box(self).topRight()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if self.is_choosable and self._labels and event.button() == Qt.MouseButton.LeftButton:
-            self._pressed_x = event.position().x()
-        else:
-            super().mousePressEvent(event)
+    def span_s(self) -> Span:
+        return self._view if self._labels else (0.0, 0.0)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        pressed, x = self._pressed_x, event.position().x()
-        if pressed is None or not self._labels:
-            super().mouseMoveEvent(event)
-            return
-        # A shorter drag is a click, which selects nothing.
-        is_drag = abs(x - pressed) >= DRAG_PIXELS_MIN
-        self._dragged = (self._part_at(min(pressed, x)), self._part_at(max(pressed, x))) if is_drag else None
-        self.update()
+    def preview(self, span: Span | None) -> None:
+        self._is_held = span is not None
+        if span is not None:
+            self._view = span
+            self.update()
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        pressed, dragged = self._pressed_x, self._dragged
-        self._pressed_x = self._dragged = None
-        self.update()
-        if pressed is None:
-            super().mouseReleaseEvent(event)
-        elif dragged is not None and dragged[1] < len(self._labels):
-            self.parts_chosen.emit(*dragged)
+    def legend_lines(self) -> list[tuple[str, str]]:
+        return [(one.title, one.colour(self._theme.tokens)) for one in self._layers]
 
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self.is_choosable:
-            self.cleared.emit()
-        else:
-            super().mouseDoubleClickEvent(event)
+    def tip_lines(self, at_s: float) -> list[TipLine]:
+        part, tokens = self._part_at(at_s), self._theme.tokens
+        if part is None:
+            return []
+        shown = [one for one in self._layers if _or_0(one.counts[part])]
+        return [(one.title, self._value_text(one.counts[part]), one.colour(tokens)) for one in shown]
+
+    def keep_above(self, height: int, corner: int = 0) -> None:  # noqa: ARG002  the whole line is kept free
+        above = max(TOP_SPACE, height + 2)
+        if above != self._above:
+            self._above = above
+            self.update()
 
     # ---- painting ------------------------------------------------------------------------------------------------------
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        tokens, plot = self._theme.tokens, plot_box(self)
+        plot = self.inside()
         painter = QPainter(self)
-        font = text_font(Size.CAPTION)
-        painter.setFont(font)
+        painter.setFont(text_font(Size.CAPTION))
         if self._labels:
-            self._paint_axis(painter, plot, font.pixelSize())
-            width = plot.width() / len(self._labels)
-            for part in range(len(self._labels)):
-                bottom = plot.bottom()
-                for layer in self._layers:
-                    height = plot.height() * _or_0(layer.counts[part]) / self._top
-                    if height <= 0:
-                        continue
-                    height = max(height, 1.0)
-                    bar = QRectF(plot.left() + part * width, bottom - height, max(1.0, width - min(2.0, width / 3)), height)
-                    painter.fillRect(bar, QColor(layer.colour(tokens)))
-                    bottom -= height
-            if self._dragged is not None:
-                first, last = self._dragged
-                painter.setOpacity(CHOICE_OPACITY)
-                chosen = QRectF(plot.left() + first * width, plot.top(), (last - first + 1) * width, plot.height())
-                painter.fillRect(chosen, QColor(tokens.accent))
+            self._paint_axis(painter, plot)
+            painter.setClipRect(plot)
+            for part in self._shown_parts():
+                self._paint_bar(painter, plot, part)
         painter.end()
 
-    def _paint_axis(self, painter: QPainter, plot: QRectF, pixels: int) -> None:
-        tokens = self._theme.tokens
-        value = 0.0
-        while value <= self._top + self._step / 2:
-            y = plot.bottom() - plot.height() * value / self._top
-            painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(tokens.border))
-            painter.setPen(QColor(tokens.text_3))
-            box = QRectF(0, y - pixels, AXIS_WIDTH - 8, 2 * pixels)
-            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
-            value += self._step
-        width = plot.width() / len(self._labels)
-        metrics = QFontMetrics(painter.font())
+    def _shown_parts(self) -> range:
+        """The parts that are at least partly in the shown time."""
+        first, last = (self._part_at(min(max(at_s, self._span[0]), self._span[1])) for at_s in self._view)
+        return range(first or 0, (last or 0) + 1)
+
+    def _left_of(self, part: int) -> float:
+        from_s, to_s = self._span
+        return self.x_of(from_s + (to_s - from_s) * part / len(self._labels))
+
+    def _paint_bar(self, painter: QPainter, plot: QRectF, part: int) -> None:
+        tokens, bottom = self._theme.tokens, plot.bottom()
+        left, width = self._left_of(part), self._left_of(part + 1) - self._left_of(part)
+        for layer in self._layers:
+            height = plot.height() * _or_0(layer.counts[part]) / self._top
+            if height <= 0:
+                continue
+            height = max(height, 1.0)
+            bar = QRectF(left, bottom - height, max(1.0, width - min(2.0, width / 3)), height)
+            painter.fillRect(bar, QColor(layer.colour(tokens)))
+            bottom -= height
+
+    def _paint_axis(self, painter: QPainter, plot: QRectF) -> None:
+        paint_value_axis(painter, plot, self._top, self._step, self._theme.tokens)
+        shown, metrics = self._shown_parts(), QFontMetrics(painter.font())
+        width = self._left_of(shown.start + 1) - self._left_of(shown.start)
         every = max(1, math.ceil((metrics.horizontalAdvance(self._labels[0]) + LABEL_GAP) / width))
-        for part in range(0, len(self._labels), every):
-            left = plot.left() + part * width
-            if left + metrics.horizontalAdvance(self._labels[part]) <= self.width():
+        # The same parts are named however the bars are moved.
+        for part in range(math.ceil(shown.start / every) * every, shown.stop, every):
+            left = self._left_of(part)
+            if left >= plot.left() and left + metrics.horizontalAdvance(self._labels[part]) <= self.width():
                 painter.drawText(QPointF(left, plot.bottom() + LABEL_HEIGHT - 4), self._labels[part])
 
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QEvent, QPointF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QPen, QShowEvent
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_text
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
-from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ChartTip, ForecastLines, NamedMark, mark_names
+from gui.plots.chart_lines import PaintedLine, paint_grid, paint_lines
+from gui.plots.chart_link import Span, TimePlot, TipLine
+from gui.plots.chart_parts import FILL_ALPHA, LINE, ChartNote, ForecastLines, NamedMark, mark_names
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.light_plot import LightPlot
 from gui.theme.manager import ThemeManager
@@ -33,8 +35,6 @@ DOTTED_POINTS_MAX = 2_000
 DOT_PIXELS = 4
 POINTS_MAX = 1_200
 """Points to request of `Series.window`: more than a chart has pixels would be wasted."""
-DAY_S = 86_400
-"""Tips of a longer range show the date too."""
 PLOT_HEIGHT_MIN = 60
 THRESHOLD_REACH = 5
 """Distance from the threshold in px within which a drag moves it."""
@@ -43,17 +43,20 @@ THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 0), (1, 1)]}
 GROUND_ALPHA = 200
 MARKS_AGAIN = 1.25
 """Change of the time scale after which names of marks are placed again."""
+SPACE_ABOVE = 1.12
+"""Top of the value axis, as a multiple of the largest value; more where the lane of names needs it."""
+LANE_LINES_MAX = 2
+LANE_SHARE_MAX = 0.4
+"""Maximum height of the lane, as a share of the chart."""
 
 
-class TimeChart(QWidget):
-    """Lines over time with legend, crosshair and tip. Y starts at 0.
+class TimeChart(TimePlot, QWidget):
+    """Lines over time with a legend; names of marks stand in a lane above the lines. Y starts at 0.
 
     Signals:
-        hovered: The mouse is at a time (float64 seconds), or left (NaN). Connect to `show_crosshair` of the other charts.
         threshold_moved: The threshold was dragged and released; carries its value.
     """
 
-    hovered = Signal(float)
     threshold_moved = Signal(float)
 
     def __init__(
@@ -92,6 +95,7 @@ class TimeChart(QWidget):
         """Seconds a pixel at the last drawing."""
         self.plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
         """The plot itself, for tools on top of it."""
+        self._viewport: QWidget = self.plot.viewport()
         self.plot.setMinimumHeight(PLOT_HEIGHT_MIN)
         self._grid = ValueGrid(self.plot.getAxis("left"))
         self.plot.addItem(self._grid, ignoreBounds=True)
@@ -101,13 +105,14 @@ class TimeChart(QWidget):
         self._forecast: ForecastLines | None = None
         self._note: ChartNote | None = None
         self._fault = self._marks_fault = ""
-        self._crosshair_s = math.nan
-        self._crosshair = pg.InfiniteLine(angle=90, movable=False)
-        self._crosshair.hide()
-        self.plot.addItem(self._crosshair, ignoreBounds=True)
+        self._cursor_s = math.nan
+        self._held: Span | None = None
+        """The span of a gesture; `show_points` leaves it."""
+        self._above = self._corner = 0
+        self._lane = 0
+        """Height above the lines that is kept for names of marks and for buttons, px."""
         self._threshold: Any = None
         self._threshold_state = State.CRITICAL
-        self._tip = ChartTip(theme, self)
         self.legend = ChartLegend(theme, self)
         self.setLayout(column(self.plot))
         self._is_stale = False
@@ -116,9 +121,7 @@ class TimeChart(QWidget):
         self.setMinimumHeight(90)
 
     def _follow(self) -> None:
-        self.plot.scene().sigMouseMoved.connect(self._mouse_moved)
         self.plot.getViewBox().sigResized.connect(self._resized)
-        self.plot.viewport().installEventFilter(self)
         self._theme.changed.connect(self._theme_changed)
         self._times.changed.connect(self.plot.getAxis("bottom").relabel)
 
@@ -143,13 +146,16 @@ class TimeChart(QWidget):
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
             self._show_dots(key, x, y)
-        self.plot.setXRange(from_s, to_s, padding=0)
-        self.plot.setYRange(0, self._top(), padding=0)
+        self._show_span(self._held or (from_s, to_s))
+        self.legend.update_values()
+
+    def _show_span(self, span: Span) -> None:
+        self.plot.setXRange(*span, padding=0)
         now, drawn = self._seconds_per_px, self._marks_drawn_at
         if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
             self._draw_marks()
+        self.plot.setYRange(0, self._top(), padding=0)
         self._show_note()
-        self.legend.update_values()
 
     def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
         """Draw a dot at each isolated point, which the line would not show."""
@@ -203,30 +209,47 @@ class TimeChart(QWidget):
             return
         self._shown_marks = sorted(marks, key=lambda mark: mark.at_s)
         self._draw_marks()
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _resized(self, _box: object) -> None:
         self._draw_marks()
+        self.plot.setYRange(0, self._top(), padding=0)
         if self._note is not None:
             self._show_note()
 
     def _draw_marks(self) -> None:
         for item in self._marks:
             self.plot.removeItem(item)
-        tokens = self._theme.tokens
+        tokens, height = self._theme.tokens, max(1.0, self.plot.getViewBox().height())
         pen = _mark_pen(tokens)
         self._marks_drawn_at = self._seconds_per_px
+        end_s = self.plot.getViewBox().viewRange()[0][1]
         named = mark_names(
             self._shown_marks,
-            end_s=self.plot.getViewBox().viewRange()[0][1],
+            end_s=end_s,
+            free_until_s=end_s - self._corner * self._marks_drawn_at,
             seconds_per_px=self._marks_drawn_at,
-            height=round(self.plot.getViewBox().height()),
+            lines=max(1, min(LANE_LINES_MAX, int(height * LANE_SHARE_MAX / LINE))),
             width_of=QFontMetricsF(self.plot.font()).horizontalAdvance,
         )
-        self._marks = [
-            pg.InfiniteLine(one.mark.at_s, angle=90, pen=pen, label=one.name, labelOpts=_label_at(one, tokens)) for one in named
-        ]
+        lines = max((one.line + 1 for one in named if one.name), default=0)
+        self._lane = max(lines * LINE + LINE // 3 if lines else 0, self._above)
+        self._marks = [self._mark_item(one, pen, tokens, height) for one in named]
         for item in self._marks:
             self.plot.addItem(item, ignoreBounds=True)
+
+    def _mark_item(self, one: NamedMark, pen: QPen, tokens: Tokens, height: float) -> Any:
+        """A line up to its name, or to the lane: it crosses no name above."""
+        above = one.line * LINE if one.name else self._lane
+        length = max(1.0, height - above)
+        return pg.InfiniteLine(
+            one.mark.at_s,
+            angle=90,
+            pen=pen,
+            label=one.name,
+            labelOpts=_label_at(one, tokens, length),
+            span=(0, length / height),
+        )
 
     @property
     def _seconds_per_px(self) -> float:
@@ -294,18 +317,18 @@ class TimeChart(QWidget):
         values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self.series if one.key not in self._hidden]
         return "; ".join(filter(None, (self.fault, *values)))
 
-    def is_at_threshold(self, at: QPointF) -> bool:
-        """Whether a place of the plot's viewport is near enough to the threshold to drag it."""
-        if self._threshold is None or not self._threshold.isVisible():
-            return False
-        y = self.plot.mapFromScene(self.plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
-        return bool(abs(at.y() - y) <= THRESHOLD_REACH)
-
     @property
     def highest(self) -> float:
-        """The largest value of the visible lines; 0 for none."""
-        tops = [float(np.nanmax(y)) for key, (_, y) in self._data.items() if key not in self._hidden and np.isfinite(y).any()]
-        return max([*tops, 0.0])
+        """The largest value of the visible lines within the shown time; 0 for none."""
+        tops = [0.0]
+        left, right = self.span_s()
+        for key, (x, y) in self._data.items():
+            if key not in self._hidden:
+                # With the neighbours outside, to which the lines go on.
+                first, last = np.searchsorted(x, (left, right))
+                shown = y[max(0, first - 1) : last + 1]
+                tops.append(float(np.nanmax(shown)) if np.isfinite(shown).any() else 0.0)
+        return max(tops)
 
     def _threshold_let_go(self) -> None:
         self.threshold_moved.emit(float(self._threshold.value()))
@@ -316,14 +339,6 @@ class TimeChart(QWidget):
         """Change the unit, e.g. from messages to bytes."""
         self.value_text = value_text
         self.plot.getAxis("left").set_format(tick_text, binary=binary)
-        self.legend.update_values()
-
-    def show_crosshair(self, at_s: float) -> None:
-        """Show the hovered time of another chart; NaN hides it."""
-        self._crosshair_s = at_s
-        self._crosshair.setVisible(not math.isnan(at_s))
-        if not math.isnan(at_s):
-            self._crosshair.setPos(at_s)
         self.legend.update_values()
 
     def value_at(self, key: str, at_s: float) -> float:
@@ -341,8 +356,8 @@ class TimeChart(QWidget):
         return float(y[-1]) if len(y) else math.nan
 
     def shown_value(self, key: str) -> str:
-        """Legend value of a series: at the crosshair, else the newest."""
-        value = self.last_value(key) if math.isnan(self._crosshair_s) else self.value_at(key, self._crosshair_s)
+        """Legend value of a series: at the cursor, else the newest."""
+        value = self.last_value(key) if math.isnan(self._cursor_s) else self.value_at(key, self._cursor_s)
         return UNKNOWN if math.isnan(value) else self.value_text(value)
 
     def toggle_series(self, key: str) -> None:
@@ -357,11 +372,97 @@ class TimeChart(QWidget):
         state = self.series[index].state
         return tokens.state(state) if state is not None else tokens.series[min(index, 6)]
 
+    # ---- TimePlot --------------------------------------------------------------------------------------------------
+
+    def surface(self) -> QWidget:
+        return self._viewport
+
+    def focused(self) -> QWidget:
+        return self.plot
+
+    def inside(self) -> QRectF:
+        place: QRectF = self.plot.viewportTransform().mapRect(self.plot.getViewBox().sceneBoundingRect())
+        return place
+
+    def span_s(self) -> Span:
+        left, right = self.plot.getViewBox().viewRange()[0]
+        return float(left), float(right)
+
+    def preview(self, span: Span | None) -> None:
+        self._held = span
+        if span is not None:
+            self._show_span(span)
+
+    def legend_lines(self) -> list[tuple[str, str]]:
+        tokens = self._theme.tokens
+        return [(tr(one.title), self.colour(one.key, tokens)) for one in self.series if one.key not in self._hidden]
+
+    def tip_lines(self, at_s: float) -> list[TipLine]:
+        shown = [one for one in self.series if one.key not in self._hidden]
+        values = [self._text_at(one.key, at_s) for one in shown]
+        return [(name, value, colour) for (name, colour), value in zip(self.legend_lines(), values, strict=True)]
+
+    def _text_at(self, key: str, at_s: float) -> str:
+        value = self.value_at(key, at_s)
+        return UNKNOWN if math.isnan(value) else self.value_text(value)
+
+    def show_cursor(self, at_s: float) -> None:
+        self._cursor_s = at_s
+        self.legend.update_values()
+
+    def is_grip(self, at: QPointF) -> bool:
+        """Whether a place of the plot's viewport is near enough to the threshold to drag it."""
+        if self._threshold is None or not self._threshold.isVisible():
+            return False
+        y = self.plot.mapFromScene(self.plot.getViewBox().mapViewToScene(QPointF(0, self._threshold.value()))).y()
+        return bool(abs(at.y() - y) <= THRESHOLD_REACH)
+
+    def keep_above(self, height: int, corner: int = 0) -> None:
+        if (height, corner) != (self._above, self._corner):
+            self._above, self._corner = height, corner
+            self._draw_marks()
+            self.plot.setYRange(0, self._top(), padding=0)
+
+    def paint(self, painter: QPainter, at: QPoint) -> None:
+        surface, own = self.surface(), self._lines_of_own()
+        for item in own:
+            item.setOpacity(0)
+        painter.save()
+        self.plot.render(painter, QRectF(QRect(at, surface.size())), surface.rect())
+        painter.restore()
+        for item in own:
+            item.setOpacity(1)
+        low, high = self.plot.getViewBox().viewRange()[1]
+        box = self.inside().translated(QPointF(at))
+        paint_grid(painter, box, self._grid.values(), (low, high), self._theme.tokens.border)
+        paint_lines(painter, box, self._painted_lines(), self.span_s(), (low, high))
+
+    def _lines_of_own(self) -> list[Any]:
+        """The items with times as coordinates, which a picture has in px."""
+        return [
+            self._grid,
+            *self._curves.values(),
+            *self._dots.values(),
+            *(self._forecast.items if self._forecast is not None else ()),
+        ]
+
+    def _painted_lines(self) -> list[PaintedLine]:
+        lines = [] if self._forecast is None else self._forecast.painted()
+        for one in self.series:
+            x, y = self._curves[one.key].getData()  # reduced to the pixels of the plot
+            if one.key not in self._hidden and x is not None:
+                options = self._curves[one.key].opts
+                lines.append(PaintedLine(x, y, options["pen"], options["fillBrush"]))
+        return lines
+
     # ---- inside ----------------------------------------------------------------------------------------------------
 
     def _top(self) -> float:
         shown = self._threshold is not None and self._threshold.isVisible()
-        return max(self.highest, float(self._threshold.value()) if shown else 0.0) * 1.12 or 1.0
+        height = self.plot.getViewBox().height()
+        lane = self._lane if self._lane < height * (LANE_SHARE_MAX + 0.2) else 0
+        above = max(SPACE_ABOVE, height / (height - lane)) if lane else SPACE_ABOVE
+        return max(self.highest, float(self._threshold.value()) if shown else 0.0) * above or 1.0
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -397,7 +498,6 @@ class TimeChart(QWidget):
             self._curves[one.key].setBrush(pg.mkBrush(fill) if one.fill else None)
         if self._forecast is not None:
             self._forecast.set_colour(self.colour(self.series[0].key, tokens))
-        self._crosshair.setPen(pg.mkPen(tokens.text_2, width=1, style=Qt.PenStyle.DashLine))
         if self._threshold is not None:
             self._colour_threshold(tokens)
         for item in self._marks:
@@ -407,34 +507,12 @@ class TimeChart(QWidget):
             item.label.fill = pg.mkBrush(_ground(tokens) if item.label.format else None)
             item.label.update()
 
-    def eventFilter(self, watched: Any, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Leave:
-            self._leave()
-        return super().eventFilter(watched, event)
 
-    def _leave(self) -> None:
-        self.show_crosshair(math.nan)
-        self._tip.hide()
-        self.hovered.emit(math.nan)
-
-    def _mouse_moved(self, at: QPointF) -> None:
-        box = self.plot.getViewBox()
-        if not box.sceneBoundingRect().contains(at):
-            self._leave()
-            return
-        at_s = float(box.mapSceneToView(at).x())
-        self.show_crosshair(at_s)
-        self.hovered.emit(at_s)
-        lines = [(tr(one.title), self.shown_value(one.key), one.key) for one in self.series if one.key not in self._hidden]
-        left, right = box.viewRange()[0]
-        moment = self._times.seconds if right - left <= DAY_S else self._times.minutes
-        self._tip.show_at(self.plot.mapFromScene(at), moment(at_s * 1_000), lines, self.colour)
-
-
-def _label_at(one: NamedMark, tokens: Tokens) -> dict[str, Any]:
+def _label_at(one: NamedMark, tokens: Tokens, length: float) -> dict[str, Any]:
     side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
     ground = _ground(tokens) if one.name else None  # a name that found no place hides nothing
-    return {"position": one.height, "color": tokens.checking, "anchors": [side, side], "fill": ground}
+    position = 1 - LINE / 2 / length
+    return {"position": position, "color": tokens.checking, "anchors": [side, side], "fill": ground}
 
 
 def _mark_pen(tokens: Tokens) -> QPen:

@@ -1,207 +1,197 @@
-"""Shared parts of charts: a time span chosen with the mouse, the threshold of an alert, and the figures as a table."""
+"""What all charts over time of a page have in common: zoom, pan, selection, cursor, keys, a menu, and figures as a table."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
-import numpy as np
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
-from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.alert_center import SEVERITY_STATES
-from gui.plots.brush import Brush
-from gui.plots.chart_series import ChartSeries, Floats
+from gui.operations.files import write_file
+from gui.plots.chart_gestures import ChartGestures
+from gui.plots.chart_link import ChartLink, TimePlot
+from gui.plots.chart_overlay import PlotOverlay
+from gui.plots.chart_pictures import Recorded, image_of, png_bytes, recorded, svg_bytes
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
-from gui.views.page import PageContext, PageView
-from gui.widgets.basic import fill, label, row
-from gui.widgets.data_grid import DataGrid
-from gui.widgets.fitted_dialog import FittedDialog
-from gui.widgets.popups import new_menu
-from gui.widgets.said import push_button
-from gui.words.plain_text import title_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.theme.tokens import State
+from gui.views.chart_range import WindowRange
+from gui.views.chart_table import show_table
+from gui.views.page import PageContext, page_around
+from gui.widgets.panel import Panel
+from gui.widgets.popups import ask_to_save, new_menu
+from gui.words.error_words import kept_line
+from gui.words.text import TimeZoneChoice, bytes_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
 
-WIDTH, HEIGHT = 640, 520
-VALUE_WIDTH = 120
+SVG, PNG, CSV = "svg", "png", "csv"
+MenuPart = Callable[[QMenu, QPoint], object]
+"""Adds entries to the menu at a place of the plot."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChartRow:
-    """One moment: seconds since the epoch, and the value of each line, NaN where there is none."""
-
-    at_s: float
-    values: tuple[float, ...]
+def window_link(context: PageContext, parent: QObject) -> ChartLink:
+    """A link of charts that follow the time range of the window."""
+    return ChartLink(WindowRange(context, parent), parent)
 
 
-def chart_rows(points: Mapping[str, tuple[Floats, Floats]]) -> list[ChartRow]:
-    """The moments of all lines, newest first.
+class ChartTools(QObject):
+    """Joins a plot to the others of its page. Lives as long as the plot's surface."""
 
-    Args:
-        points: Line → (seconds, ascending; values), as `TimeChart.shown_points` returns them.
-    """
-    moments = np.unique(np.concatenate([x for x, _y in points.values()])) if points else np.empty(0)
-    columns = []
-    for x, y in points.values():
-        values = np.full(len(moments), math.nan)
-        values[np.searchsorted(moments, x)] = y
-        columns.append(values.tolist())
-    rows = zip(moments.tolist(), *columns, strict=True)
-    return [ChartRow(at_s, tuple(values)) for at_s, *values in reversed(list(rows))]
+    def __init__(self, plot: TimePlot, theme: ThemeManager, times: TimeZoneChoice, link: ChartLink) -> None:
+        super().__init__(plot.surface())
+        self.plot, self.link = plot, link
+        self._theme, self._times = theme, times
+        self._parts: list[MenuPart] = []
+        link.join(plot)
+        ChartGestures(plot, link)
+        self.overlay = PlotOverlay(plot, link, theme, times)
+        focused = plot.focused()
+        focused.installEventFilter(self)
+        focused.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        focused.customContextMenuRequested.connect(self._open_menu)
+        self._name()
+
+    @property
+    def chart(self) -> TimeChart | None:
+        """The plot, where it has lines and so a table."""
+        return self.plot if isinstance(self.plot, TimeChart) else None
+
+    def add_to_menu(self, part: MenuPart) -> None:
+        """Add entries at the top of the menu."""
+        self._parts.append(part)
+
+    # ---- keys and screen readers ---------------------------------------------------------------------------------------
+
+    def _name(self) -> None:
+        if self.chart is not None:
+            lines = ", ".join(tr(one.title) for one in self.chart.series)
+            self.plot.focused().setAccessibleName(tr("Chart: {lines}", lines=lines))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isValid(watched) or not isValid(self.plot):
+            # A chart that is deleted while the keyboard is there loses the focus when it is none any more: using it is the end.
+            return False
+        if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
+            if self.chart is not None:
+                # Only then: told at each new figure, it would never be silent.
+                self.plot.focused().setAccessibleDescription(self.chart.described())
+            self.plot.surface().update()  # the ring comes or goes
+        elif event.type() == QEvent.Type.LanguageChange:
+            self._name()
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_T:
+            return self._show_table()
+        return super().eventFilter(watched, event)
+
+    def _show_table(self) -> bool:
+        if self.chart is not None:
+            show_table(self.chart, self._theme, self._times)
+        return self.chart is not None
+
+    # ---- menu ----------------------------------------------------------------------------------------------------------
+
+    def menu(self, at: QPoint) -> QMenu:
+        """The menu at a place of the plot."""
+        menu, link, chart = new_menu(self.plot.focused()), self.link, self.chart
+        for part in self._parts:
+            part(menu, at)
+        menu.addAction(tr("Zoom to selection"), link.zoom_to_selection).setEnabled(link.selection is not None)
+        menu.addAction(link.shown.whole_words(), link.show_whole).setEnabled(link.shown.is_part)
+        menu.addAction(tr("Time range before"), link.back).setEnabled(link.shown.is_part)
+        menu.addSeparator()
+        menu.addAction(tr("What is this?"), partial(self._explain, at))
+        if chart is not None:
+            menu.addAction(tr("Show as table"), self._show_table)
+        menu.addAction(tr("Copy picture"), self._copy_picture)
+        if chart is not None:
+            menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(chart.csv_text()))
+        menu.addSeparator()
+        menu.addAction(tr("Save as SVG…"), partial(self._ask_path, SVG))
+        menu.addAction(tr("Save as PNG…"), partial(self._ask_path, PNG))
+        if chart is not None:
+            menu.addAction(tr("Save as CSV…"), partial(self._ask_path, CSV))
+        return menu
+
+    def _open_menu(self, at: QPoint) -> None:
+        self.menu(at).popup(self.plot.surface().mapToGlobal(at))
+
+    def _explain(self, at: QPoint) -> None:
+        surface = self.plot.surface()
+        page = page_around(surface)
+        if page is not None:
+            page.explain_part(self.chart or surface, surface.mapToGlobal(at))
+
+    # ---- pictures ------------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """Name of the chart, in the language of the window."""
+        around: QWidget | None = self.chart or self.plot.surface()
+        name = ""
+        while around is not None and not name:
+            name = around.title if isinstance(around, Panel) else around.accessibleName()
+            around = None if isinstance(around, Panel) else around.parentWidget()
+        return name or self.plot.focused().accessibleName()
+
+    def _record(self) -> Recorded:
+        return recorded(self.plot, self.title, self._theme.tokens, self._times)
+
+    def _copy_picture(self) -> None:
+        QGuiApplication.clipboard().setImage(image_of(self._record()))
+
+    def _ask_path(self, suffix: str) -> None:
+        ask_to_save(self.plot.surface().window(), tr("Save the chart"), f"chart.{suffix}", self.save)
+
+    def save(self, path: Path) -> None:
+        """Write the chart as it is shown: a ``.svg``, a ``.csv`` of its lines, or else a PNG."""
+        suffix = path.suffix[1:].casefold()
+        if suffix == CSV and self.chart is not None:
+            make = partial(str.encode, self.chart.csv_text())
+        else:
+            make = partial(svg_bytes if suffix == SVG else png_bytes, self._record())
+        write_file(self, path, make, partial(self._saved, path), partial(self._not_saved, path))
+
+    def _saved(self, path: Path, size: int) -> None:
+        self._tell(lambda: tr("The chart was saved as {path}, {size}", path=str(path), size=bytes_text(size)), State.HEALTHY)
+
+    def _not_saved(self, path: Path, error: Exception) -> None:
+        reason = kept_line(error)
+        self._tell(lambda: tr("The chart was not saved as {path}: {reason}", path=str(path), reason=reason()), State.CRITICAL)
+
+    def _tell(self, words: Callable[[], str], state: State) -> None:
+        page = page_around(self.plot.surface())
+        if page is not None:
+            page.tell(words, state)
 
 
-class ChartTable(FittedDialog):
-    """The figures of a chart when the dialog was opened, or when they were last read again."""
-
-    def __init__(self, chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._chart = chart
-        self._times = times
-        self._value_text = chart.value_text
-        chart.destroyed.connect(self.close)
-        self.setWindowTitle(title_text(chart.accessibleName() or tr("Figures of the chart")))
-        points = chart.shown_points()
-        shown = [one for one in chart.series if one.key in points]
-        self._keys = [one.key for one in shown]
-        """Lines of the columns. The chart may later hide some or show others."""
-        self.rows = ColumnTableModel(self._columns(shown), lambda row: row.at_s, parent=self)
-        self.grid = DataGrid(self.rows, theme, several=True)
-        self.grid.set_empty(tr("Nothing is drawn in this time range."))
-        self.facts = label(role="caption")
-        self.again = push_button("Read again", self.read)
-        close = push_button("Close", self.accept)
-        lines = QVBoxLayout(self)
-        fill(lines, (self.grid, 1), row(self.facts, 1, self.again, close))
-        self.resize(WIDTH, HEIGHT)
-        theme.dress(self)
-        self.read()
-        self.grid.view.setFocus()
-
-    def read(self) -> None:
-        """Read the points that the chart shows now."""
-        points, none = self._chart.shown_points(), (np.empty(0), np.empty(0))
-        rows = chart_rows({key: points.get(key, none) for key in self._keys})
-        self._value_text = self._chart.value_text  # the unit of these figures, also when the chart shows another one later
-        self.rows.set_rows(rows)
-        newest = self._times.seconds(rows[0].at_s * 1_000) if rows else UNKNOWN
-        self.facts.setText(tr("{count} moments, the newest {time}", count=count_text(len(rows)), time=newest))
-
-    def _columns(self, shown: list[ChartSeries]) -> list[Column[ChartRow]]:
-        def value_column(place: int, one: ChartSeries) -> Column[ChartRow]:
-            def known(row: ChartRow) -> float | None:
-                value = row.values[place] if place < len(row.values) else math.nan
-                return None if math.isnan(value) else value
-
-            def text(row: ChartRow) -> str:
-                value = known(row)
-                return UNKNOWN if value is None else self._value_text(value)
-
-            return Column(one.key, one.title, text, sort=known, right=True, width=VALUE_WIDTH, term=f"chart/{one.title}")
-
-        times = self._times
-        time_column = Column[ChartRow](
-            "time",
-            "Time",
-            lambda row: times.full(row.at_s * 1_000),
-            sort=lambda row: row.at_s,
-            kind=CellKind.STRONG,
-            term="chart/Time",
-        )
-        return [time_column, *(value_column(place, one) for place, one in enumerate(shown))]
+def join_charts(context: PageContext, link: ChartLink, *plots: TimePlot) -> list[ChartTools]:
+    """Join plots to a page's link."""
+    return [ChartTools(plot, context.theme, context.times, link) for plot in plots]
 
 
 FAR_ABOVE = 4.0
 """A threshold higher than so many times the line is not drawn, because it would flatten the line."""
 
 
-def brush_time_range(chart: TimeChart, context: PageContext) -> Brush:
-    """Let a drag over a chart choose the time range of all charts; a double click, Esc or Backspace goes back.
-
-    `ChartReading` makes the chart readable by keys.
-    """
-    ChartReading(chart, context)
-    brush = Brush(chart, context.theme)
-    brush.chosen.connect(lambda from_s, to_s: context.time_range.zoom(int(from_s * 1_000), int(to_s * 1_000)))
-    brush.cleared.connect(context.time_range.zoom_out)
-    return brush
-
-
-def show_table(chart: TimeChart, context: PageContext) -> ChartTable:
-    """Open the figures of a chart as a table."""
-    # Of the page, which knows what the lines are.
-    table = ChartTable(chart, context.theme, context.times, _page_around(chart) or chart.window())
-    table.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    table.show()
-    return table
-
-
-def _page_around(chart: TimeChart) -> PageView | None:
-    around = chart.parentWidget()
-    while around is not None and not isinstance(around, PageView):
-        around = around.parentWidget()
-    return around
-
-
-def explain_chart(chart: TimeChart, at: QPoint) -> None:
-    """Have the page of a chart explain its lines."""
-    around = _page_around(chart)
-    if around is not None:
-        around.explain_part(chart, at)
-
-
-class ChartReading(QObject):
-    """Puts a chart into the tab order, describes it to a screen reader, and opens its table on T."""
-
-    def __init__(self, chart: TimeChart, context: PageContext) -> None:
-        super().__init__(chart)
-        self._chart = chart
-        self._context = context
-        chart.plot.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        chart.plot.installEventFilter(self)
-        self._name()
-
-    def _name(self) -> None:
-        lines = ", ".join(tr(one.title) for one in self._chart.series)
-        self._chart.plot.setAccessibleName(tr("Chart: {lines}", lines=lines))
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if not isValid(self._chart):
-            # A chart that is deleted while the keyboard is there loses the focus when it is none any more: using it is the end.
-            return False
-        if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
-            # Only then: told at each new figure, it would never be silent.
-            self._chart.plot.setAccessibleDescription(self._chart.described())
-            self._chart.plot.viewport().update()  # the ring comes or goes
-        elif event.type() == QEvent.Type.LanguageChange:
-            self._name()
-        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_T:
-            show_table(self._chart, self._context)
-            return True
-        return super().eventFilter(watched, event)
-
-
 class RuleLine(QObject):
     """The threshold of the alert rule on a chart's line. Dragging it opens the rule with the new value.
 
-    The menu of the chart creates a rule where there is none, and copies what is shown.
+    The menu of the chart creates a rule where there is none.
     """
 
-    def __init__(self, chart: TimeChart, context: PageContext) -> None:
+    def __init__(self, chart: TimeChart, context: PageContext, tools: ChartTools) -> None:
         super().__init__(chart)
         self._chart = chart
         self._context = context
         self._rule: AlertRule | None = None
         self._series, self._factor = "", 1.0
         chart.threshold_moved.connect(self._moved)
-        chart.plot.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        chart.plot.customContextMenuRequested.connect(self._open_menu)
+        tools.add_to_menu(self._offer_rule)
 
     def show(self, series: str, factor: float = 1.0) -> None:
         """Show the threshold of a series; call it after the points are set.
@@ -225,22 +215,9 @@ class RuleLine(QObject):
             # Nothing is changed before it is saved there.
             self.show(self._series, self._factor)
 
-    def menu(self, at: QPoint) -> QMenu:
-        """The menu at a place of the plot."""
-        menu = new_menu(self._chart)
+    def _offer_rule(self, menu: QMenu, at: QPoint) -> None:
         value = self._chart.value_of(QPointF(at)) / self._factor
         if self._series and value > 0:
             threshold = float(f"{value:.3g}")
             words = tr("Alert above {limit}…", limit=number_text(threshold * self._factor))
             menu.addAction(words, lambda: self._context.navigate("alerts", series=self._series, threshold=threshold))
-        back = menu.addAction(tr("Time range before"), self._context.time_range.zoom_out)
-        back.setEnabled(self._context.time_range.is_zoomed)
-        menu.addSeparator()
-        menu.addAction(tr("What is this?"), lambda: explain_chart(self._chart, self._chart.plot.mapToGlobal(at)))
-        menu.addAction(tr("Show as table"), lambda: show_table(self._chart, self._context))
-        menu.addAction(tr("Copy picture"), lambda: QGuiApplication.clipboard().setPixmap(self._chart.grab()))
-        menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(self._chart.csv_text()))
-        return menu
-
-    def _open_menu(self, at: QPoint) -> None:
-        self.menu(at).popup(self._chart.plot.viewport().mapToGlobal(at))

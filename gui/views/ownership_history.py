@@ -18,6 +18,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import fill
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
+from gui.widgets.said import said
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
 
@@ -57,7 +58,7 @@ class OwnershipHistory(Panel):
         self._events_query: LatestQuery[EventPage] = LatestQuery(self)
         self._is_told = True
         self._owned = NOTHING
-        self.strip = OwnershipStrip(context.theme, context.times)
+        self.strip = said(OwnershipStrip(context.theme, context.times), name="Owners of the queues")
         self.fault = Notice(context.theme)
         fill(self.content, self.fault, (self.strip, 1))
 

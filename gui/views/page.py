@@ -290,3 +290,11 @@ class PageView(QWidget):
 
     def _theme_changed(self, tokens: Tokens) -> None:
         self.theme_changed(tokens)
+
+
+def page_around(widget: QWidget) -> PageView | None:
+    """The page of a widget; None outside a page."""
+    around = widget.parentWidget()
+    while around is not None and not isinstance(around, PageView):
+        around = around.parentWidget()
+    return around

@@ -64,11 +64,37 @@ class TimeRangeChoice(QObject):
         """Whether `zoom_out` has a range to return to."""
         return bool(self._before)
 
-    def zoom(self, from_ms: int, to_ms: int) -> None:
-        """Show a part of the range; `zoom_out` returns. Spans shorter than `ZOOM_MIN_MS` are ignored."""
+    def zoom(self, from_ms: int, to_ms: int, *, joins: bool = False) -> None:
+        """Show a part of the range; `zoom_out` returns. Spans shorter than `ZOOM_MIN_MS` are ignored.
+
+        With ``joins`` the part replaces the last one, because both are steps of one gesture.
+        """
         if to_ms - from_ms >= ZOOM_MIN_MS:
-            self._before = [*self._before, (self.length_ms, self.between)][-ZOOMS_MAX:]
+            if not (joins and self._before):
+                # The first stays: `show_whole` returns to it.
+                self._before = [*self._before[:1], *self._before[1:][1 - ZOOMS_MAX :], (self.length_ms, self.between)]
             self._use(self.length_ms, (from_ms, to_ms))
+
+    def show_whole(self) -> None:
+        """Show the range before the first `zoom`; without one, that up to now."""
+        length_ms, between = self._before[0] if self._before else (self.length_ms, None)
+        self._before.clear()
+        self._use(length_ms, between)
+
+    def whole_ms(self, now_ms: int) -> tuple[int, int]:
+        """From and to of the range that `show_whole` shows while a part is shown, else of the range itself."""
+        length_ms, between = self._before[0] if self._before else (self.length_ms, self.between)
+        return between or self._recorded((now_ms - length_ms, now_ms))
+
+    @property
+    def is_part_of_own_range(self) -> bool:
+        """Whether a part is shown of two chosen moments."""
+        return bool(self._before) and self._before[0][1] is not None
+
+    @property
+    def begin_ms(self) -> int | None:
+        """Begin of the record, ms since the epoch; None: not known."""
+        return self._begin_ms
 
     def zoom_out(self) -> None:
         """Show the range before the last `zoom` again."""
@@ -89,10 +115,12 @@ class TimeRangeChoice(QObject):
 
         While less than the length is recorded, the window begins where the record begins, or `SHORTEST_MS` ago.
         """
-        start, end = self.asked_ms(now_ms)
-        if self._begin_ms is not None and self.between is None:
-            start = max(start, min(self._begin_ms, now_ms - SHORTEST_MS))
-        return start, end
+        return self.between or self._recorded((now_ms - self.length_ms, now_ms))
+
+    def _recorded(self, range_ms: tuple[int, int]) -> tuple[int, int]:
+        """A range up to now, from the begin of the record on."""
+        start, end = range_ms
+        return start if self._begin_ms is None else max(start, min(self._begin_ms, end - SHORTEST_MS)), end
 
     def forget_begin(self) -> None:
         """Another record is shown; its begin is unknown."""

@@ -12,8 +12,8 @@ from shiboken6 import isValid
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
-from gui.views.chart_tools import ChartTable, RuleLine, brush_time_range, chart_rows, show_table
-from gui.views.events.view import EventsView
+from gui.views.chart_table import ChartTable, chart_rows, show_table
+from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
@@ -49,6 +49,17 @@ def place(chart, at_s: float, from_top: float = 0.5) -> QPoint:
     return chart.plot.mapFromScene(box.mapViewToScene(QPointF(at_s, y)))
 
 
+@pytest.fixture
+def tools(chart, context):
+    [made] = join_charts(context, window_link(context, chart), chart)
+    return made
+
+
+@pytest.fixture
+def rule_line(chart, context, tools):
+    return RuleLine(chart, context, tools)
+
+
 def drag(qtbot, chart, begin: QPoint, end: QPoint) -> None:
     viewport = chart.plot.viewport()
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=begin)
@@ -56,51 +67,34 @@ def drag(qtbot, chart, begin: QPoint, end: QPoint) -> None:
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
 
 
-def test_a_drag_chooses_the_time_range_of_all_charts_and_keys_go_back(qtbot, chart, context):
-    brush_time_range(chart, context)
-    drag(qtbot, chart, place(chart, 1_100), place(chart, 1_300))
-    from_ms, to_ms = context.time_range.between
-    assert from_ms == pytest.approx(1_100_000, abs=3_000)
-    assert to_ms == pytest.approx(1_300_000, abs=3_000)
-    drag(qtbot, chart, place(chart, 1_200), place(chart, 1_400))
-    # Keys go to what has the focus, which a drag gives to the chart.
-    qtbot.waitUntil(chart.plot.hasFocus)
-    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Escape)
-    assert context.time_range.between == (from_ms, to_ms)
-    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Backspace)
-    assert context.time_range.between is None
-    assert not context.time_range.is_zoomed
-
-
-def test_the_threshold_of_the_rule_is_drawn_with_its_words(chart, context):
-    line = RuleLine(chart, context)
+def test_the_threshold_of_the_rule_is_drawn_with_its_words(chart, rule_line):
+    line = rule_line
     line.show(LAG)
-    assert chart.is_at_threshold(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
-    assert not chart.is_at_threshold(place(chart, 1_200))
+    assert chart.is_grip(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    assert not chart.is_grip(place(chart, 1_200))
     line.show("totals.put_rate")  # no rule watches it
-    assert not chart.is_at_threshold(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    assert not chart.is_grip(place(chart, 1_200, 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]))
 
 
-def test_a_threshold_far_above_the_line_does_not_press_it_flat(chart, context):
+def test_a_threshold_far_above_the_line_does_not_press_it_flat(chart, rule_line):
     chart.show_points({"lag": (X, np.full(len(X), 200.0))}, 1_000, 1_600)
-    RuleLine(chart, context).show(LAG)
+    rule_line.show(LAG)
     assert chart.plot.getViewBox().viewRange()[1][1] == pytest.approx(224)
 
 
-def test_a_dragged_threshold_opens_its_rule_with_the_new_value(qtbot, chart, context, window):
-    line = RuleLine(chart, context)
+def test_a_dragged_threshold_opens_its_rule_with_the_new_value(chart, rule_line, context, window):
+    line = rule_line
     line.show("group:payment-settle.behind_ms", 0.001)
     chart.threshold_moved.emit(900.0)
     assert window.opened == [("alerts", {"rule": "behind", "threshold": pytest.approx(900_000)})]
     assert next(rule for rule in context.alerts.rules if rule.rule_id == "behind").threshold == 600_000
 
 
-def test_a_drag_of_the_threshold_is_no_stretch(qtbot, chart, context):
-    brush_time_range(chart, context)
-    RuleLine(chart, context).show(LAG)
+def test_a_drag_of_the_threshold_is_no_stretch(qtbot, chart, tools, rule_line):
+    rule_line.show(LAG)
     share = 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]
     drag(qtbot, chart, place(chart, 1_100, share), place(chart, 1_400, share - 0.1))
-    assert context.time_range.between is None
+    assert tools.link.selection is None
 
 
 def test_the_alerts_page_takes_the_new_threshold_into_its_form(show_page):
@@ -127,6 +121,7 @@ def test_every_chart_has_a_brush(qtbot, show_page, page, charts):
         viewport = chart.plot.viewport()
         middle = viewport.rect().center()
         drag(qtbot, chart, middle, middle + QPoint(60, 0))
+        qtbot.keyClick(chart.plot, Qt.Key.Key_Return)
         assert view.context.time_range.is_zoomed
         view.context.time_range.zoom_out()
 
@@ -139,23 +134,6 @@ def test_the_overview_draws_the_threshold_of_a_rule_about_its_lag(show_page):
     assert before < 40_000 < view.panels.make().backlog.make().chart.plot.getViewBox().viewRange()[1][1]
 
 
-def test_a_drag_over_the_events_chooses_their_time(qtbot, show_page):
-    view = show_page(EventsView, FakeSource())
-    chart, width = view.chart, view.chart.width()
-    qtbot.mousePress(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
-    qtbot.mouseRelease(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
-    assert view.context.time_range.between is None  # a click is no stretch
-    before_ms = view.context.time_range.asked_ms(view.context.source.state.taken_ms)
-    qtbot.mousePress(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
-    qtbot.mouseMove(chart, QPoint(width * 3 // 4, 40))
-    qtbot.mouseRelease(chart, Qt.MouseButton.LeftButton, pos=QPoint(width * 3 // 4, 40))
-    from_ms, to_ms = view.context.time_range.between
-    assert before_ms[0] < from_ms < to_ms < before_ms[1]
-    assert to_ms - from_ms == pytest.approx((before_ms[1] - before_ms[0]) / 4, rel=0.2)
-    qtbot.mouseDClick(chart, Qt.MouseButton.LeftButton, pos=QPoint(width // 2, 40))
-    assert view.context.time_range.between is None
-
-
 def test_ticks_of_counts_say_different_numbers(chart):
     chart.show_points({"lag": (np.empty(0), np.empty(0))}, 1_000, 1_600)
     axis = chart.plot.getAxis("left")
@@ -164,10 +142,10 @@ def test_ticks_of_counts_say_different_numbers(chart):
     assert len(set(texts)) == len(texts) >= 2
 
 
-def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, context, window):
-    line = RuleLine(chart, context)
+def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, rule_line, tools, context, window):
+    line = rule_line
     line.show("group:payment-settle.behind_ms", 0.001)
-    menu = line.menu(place(chart, 1_300, 1 - 6_000 / chart.plot.getViewBox().viewRange()[1][1]))
+    menu = tools.menu(place(chart, 1_300, 1 - 6_000 / chart.plot.getViewBox().viewRange()[1][1]))
     actions = {action.text(): action for action in menu.actions()}
     assert not actions["Time range before"].isEnabled()
     next(action for text, action in actions.items() if text.startswith("Alert above ")).trigger()
@@ -189,16 +167,14 @@ def test_a_gap_has_no_value_in_the_csv(chart):
 # ---- figures as a table ------------------------------------------------------------------------------------------------
 
 
-def test_a_chart_is_a_stop_of_the_keyboard_and_says_what_it_shows(chart, context):
-    brush_time_range(chart, context)
+def test_a_chart_is_a_stop_of_the_keyboard_and_says_what_it_shows(chart, tools):
     assert chart.plot.focusPolicy() & Qt.FocusPolicy.TabFocus
     assert chart.plot.accessibleName() == "Chart: Lag"
     QApplication.sendEvent(chart.plot, QFocusEvent(QFocusEvent.Type.FocusIn))
     assert chart.plot.accessibleDescription() == "Lag: 12k"
 
 
-def test_t_opens_its_figures_as_a_table(qtbot, chart, context):
-    brush_time_range(chart, context)
+def test_t_opens_its_figures_as_a_table(qtbot, chart, tools):
     qtbot.keyClick(chart.plot, Qt.Key.Key_T)
     table = next(one for one in QApplication.topLevelWidgets() if isinstance(one, ChartTable))
     assert len(table.rows.rows) == len(X)
@@ -218,7 +194,7 @@ def test_t_opens_its_figures_as_a_table(qtbot, chart, context):
 def test_a_table_goes_with_its_chart(qtbot, context):
     made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"),))
     made.show_points({"in": (X, X)}, 1_000, 1_600)
-    table = show_table(made, context)
+    table = show_table(made, context.theme, context.times)
     table.setParent(None)
     table.show()
     gone = []
@@ -232,7 +208,7 @@ def test_a_chart_may_go_while_the_keyboard_is_at_it(qtbot, context):
     qtbot.addWidget(window)
     made = TimeChart(context.theme, context.times, (ChartSeries("in", "In"),))
     QVBoxLayout(window).addWidget(made)
-    brush_time_range(made, context)
+    join_charts(context, window_link(context, window), made)
     window.show()
     window.activateWindow()
     made.plot.setFocus()
@@ -266,9 +242,8 @@ def test_a_chart_without_figures_has_an_empty_table(chart, context):
     assert table.facts.text() == "0 moments, the newest —"
 
 
-def test_the_menu_offers_the_table(chart, context):
-    line = RuleLine(chart, context)
-    assert "Show as table" in [action.text() for action in line.menu(QPoint(10, 10)).actions()]
+def test_the_menu_offers_the_table(tools):
+    assert "Show as table" in [action.text() for action in tools.menu(QPoint(10, 10)).actions()]
 
 
 def test_a_double_click_in_the_legend_shows_one_line_alone_and_all_again(qtbot, context):

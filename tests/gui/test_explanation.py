@@ -13,7 +13,7 @@ from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
-from gui.views.chart_tools import show_table
+from gui.views.chart_table import show_table
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
 from gui.views.dead_letters.groups import GroupsPanel
@@ -94,7 +94,7 @@ def test_tables_of_dialogs_are_explained(show_page, qtbot):
     deliver_background_calls()
     reset = view.dialogs.reset(view.group_grid.selected_row)
     client = view.dialogs.client("payment-settle", view.members.rows[0])
-    figures = show_table(view.lag.chart.make(), view.context)
+    figures = show_table(view.lag.chart.make(), view.context.theme, view.context.times)
     for dialog in (reset, client, figures):
         (grid,) = dialog.findChildren(DataGrid)
         assert [column.title for column in grid.model.columns if term_of_column("consumers", column) is None] == []

@@ -144,29 +144,32 @@ def test_a_stretch_is_chosen_with_the_mouse_and_left_by_a_double_click(make_view
     view = make_view(FakeSource())
     whole = view.lag.window_ms()
     port = view.lag.chart.make().plot.viewport()
-    middle = port.height() // 2
+    middle = port.height() // 3  # beside the threshold of the alert
 
     qtbot.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 3, middle))
     qtbot.mouseMove(port, QPoint(port.width() // 2, middle))
     qtbot.mouseRelease(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
+    qtbot.keyClick(view.lag.chart.make().plot, Qt.Key.Key_Return)
 
     begin, end = view.lag.window_ms()
     assert whole[0] < begin < end < whole[1]
-    assert view.lag.is_zoomed
+    assert view.context.time_range.is_zoomed
     assert view.heat.make().lags.matrix.from_ms <= begin
     view.state_changed(fake_state(TAKEN_MS + 10_000))
     assert view.lag.window_ms() == (begin, end), "a chosen stretch stands still"
     qtbot.mouseDClick(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
-    assert not view.lag.is_zoomed
+    assert view.context.time_range.between is None
 
 
-def test_another_group_is_shown_whole(make_view):
+def test_a_stretch_stays_chosen_for_another_group(make_view):
+    """As all charts of the window show one time range, two groups can be compared over a stretch."""
     view = make_view(FakeSource())
-    view.lag.zoom(TAKEN_MS / 1_000 - 300, TAKEN_MS / 1_000 - 100)
+    stretch = (TAKEN_MS - 300_000, TAKEN_MS - 100_000)
+    view.context.time_range.zoom(*stretch)
 
     view.open({"group": "stock-worker"})
 
-    assert not view.lag.is_zoomed
+    assert view.lag.window_ms() == stretch
 
 
 # ---- owners ----

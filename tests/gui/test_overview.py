@@ -483,13 +483,16 @@ def test_the_backlog_says_where_it_goes(make_view):
     assert make_view(FakeSource()).panels.make().backlog.make().subtitle.startswith("shrinking by ")
 
 
-def test_a_crosshair_stands_on_both_charts(make_view, qtbot):
+def test_the_cursor_of_one_chart_shows_the_value_of_the_other(make_view, qtbot):
     view = make_view(FakeSource())
     at_s = view.context.source.state.taken_ms / 1_000 - 60
     qtbot.waitUntil(view.panels.make().backlog.make().isVisible)  # it comes a turn later
-    view.panels.make().throughput.chart.hovered.emit(at_s)
-    assert view.panels.make().backlog.make().chart._crosshair.isVisible()
-    assert view.panels.make().backlog.make().chart._crosshair.value() == at_s
+    throughput, backlog = view.panels.make().throughput.chart, view.panels.make().backlog.make().chart
+    view.link.move_cursor(at_s, throughput)
+    for chart in (throughput, backlog):
+        for one in chart.series:
+            assert chart.shown_value(one.key) == chart.value_text(chart.value_at(one.key, at_s))
+    assert backlog.tip_lines(at_s)[0][:2] == ("Lag", backlog.shown_value("lag"))
 
 
 def test_meters_say_figure_and_share(make_view):

@@ -19,7 +19,7 @@ from gui.operations.reports import WAITING_MAX, ReportRunner, delete_run
 from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.processes.spark_child import SparkChild
-from gui.views.reports.charts_panel import JUMP_MARGIN, WINDOW
+from gui.views.reports.charts_panel import JUMP_MARGIN, WHOLE, WINDOW
 from gui.views.reports.own_fields import QueryField
 from gui.views.reports.result_panel import change_text
 from gui.views.reports.schedule_dialog import ScheduleDialog
@@ -269,6 +269,24 @@ def test_charts_can_follow_the_time_range_of_the_window(view, qtbot, runner):
     now_ms = view.context.source.state.taken_ms
     left, right = panel.time_charts[0][0].plot.getViewBox().viewRange()[0]
     assert (left * 1_000, right * 1_000) == pytest.approx(view.context.time_range.window_ms(now_ms))
+
+
+def test_charts_of_a_result_zoom_within_it(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
+    view.refresh()
+    panel = view.result.make().charts
+    qtbot.waitUntil(lambda: bool(panel.time_charts) and panel.is_whole)
+    chart = panel.time_charts[0][0]
+    panel.link.select(chart, 1_200, 1_500)
+    panel.link.zoom_to_selection()
+    assert chart.span_s() == pytest.approx((1_200, 1_500))
+    assert view.context.time_range.between is None
+    panel.range.choose(WINDOW)
+    panel.range.chosen.emit(WINDOW)
+    panel.range.choose(WHOLE)
+    panel.range.chosen.emit(WHOLE)
+    assert chart.span_s() == pytest.approx((1_000, 2_000))
 
 
 def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(view, qtbot, runner):

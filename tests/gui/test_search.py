@@ -14,7 +14,7 @@ from broker_core.worker.questions.searches import ContinueSearch, EndSearch, Fin
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from gui.operations.search import SearchRun, SearchState
 from gui.operations.tasks import TaskList, TaskState
-from gui.plots.stacked_bars import AXIS_WIDTH
+from gui.plots.value_scale import AXIS_WIDTH
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of

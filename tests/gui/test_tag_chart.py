@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from PySide6.QtCore import QPoint, Qt
 
 from broker_core.api import WorkerError
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset
@@ -93,9 +94,15 @@ def test_what_cannot_be_read_says_why_and_is_asked_for_again(make_view, source, 
 def test_the_choice_is_remembered_and_a_drag_chooses_a_time(make_view, source, qtbot):
     view = make_view()
     chart = by_tag(view)
-    chart.bars.parts_chosen.emit(0, 2)
+    bars, y = chart.bars, round(chart.bars.inside().center().y())
+    begin, end = (QPoint(round(bars.inside().left() + bars.inside().width() * share), y) for share in (0.25, 0.75))
+    qtbot.mousePress(bars, Qt.MouseButton.LeftButton, pos=begin)
+    qtbot.mouseMove(bars, end)
+    qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=end)
+    qtbot.keyClick(bars, Qt.Key.Key_Return)
     between = view.context.time_range.between
     assert between is not None
-    assert between[1] - between[0] == 3 * STEP_MS
+    from_s, to_s = view.queues.link.shown.whole_s()
+    assert between[1] - between[0] == pytest.approx((to_s - from_s) * 500, rel=0.1)
     view.context.time_range.zoom_out()
     assert make_view().queues.switch.current == TAGS

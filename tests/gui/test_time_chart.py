@@ -9,10 +9,10 @@ from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
-from gui.plots.chart_axes import round_step
-from gui.plots.chart_parts import LINE, TOP, mark_names
+from gui.plots.chart_parts import LINE, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.time_chart import TimeChart
+from gui.plots.value_scale import round_step
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT, State
@@ -90,11 +90,11 @@ def test_no_points_are_unknown(chart):
     assert chart.shown_value("out") == "—"
 
 
-def test_the_crosshair_moves_the_legend_to_its_time(chart):
+def test_the_cursor_moves_the_legend_to_its_time(chart):
     chart.show_points({"in": (X, X - 1_000)}, 1_000, 1_060)
-    chart.show_crosshair(1_010.3)
+    chart.show_cursor(1_010.3)
     assert chart.shown_value("in") == "10/s"
-    chart.show_crosshair(math.nan)
+    chart.show_cursor(math.nan)
     assert chart.shown_value("in") == "59/s"
 
 
@@ -196,23 +196,58 @@ def test_a_chart_that_the_keyboard_is_at_has_a_ring(chart, theme):
     assert chart.grab().toImage().pixelColor(middle).name() == accent
 
 
-def placed(marks, *, height: int = 200, end_s: float = 1_000.0) -> list[tuple[str, int, bool]]:
+def placed(marks, *, lines: int = 3, end_s: float = 1_000.0, free_until_s: float = math.inf) -> list[tuple[str, int, bool]]:
     """Name, line from the top, and whether it stands on the left; a letter is 10 px wide, and a px a second."""
-    found = mark_names(marks, end_s=end_s, seconds_per_px=1.0, height=height, width_of=lambda text: 10.0 * len(text))
-    return [(one.name, round((TOP - one.height) * height / LINE), one.is_left) for one in found]
+    found = mark_names(
+        marks,
+        end_s=end_s,
+        seconds_per_px=1.0,
+        lines=lines,
+        width_of=lambda text: 10.0 * len(text),
+        free_until_s=free_until_s,
+    )
+    return [(one.name, one.line, one.is_left) for one in found]
 
 
 def test_names_of_marks_do_not_cover_each_other():
     near = [ChartMark(at_s, "Rebalance") for at_s in (10.0, 11.0, 12.0, 500.0)]
     names = [("Rebalance", 0, False), ("Rebalance", 1, False), ("Rebalance", 2, False), ("Rebalance", 0, False)]
     assert placed(near) == names
-    assert placed(near, height=60) == [names[0], ("", 0, False), ("", 0, False), names[3]]
+    assert placed(near, lines=1) == [names[0], ("", 0, False), ("", 0, False), names[3]]
     assert placed([ChartMark(5.0, "")]) == [("", 0, False)]
 
 
 def test_a_name_that_would_go_beyond_the_end_stands_on_the_left():
     marks = [ChartMark(850.0, "Restart"), ChartMark(960.0, "Restart")]
     assert placed(marks) == [("Restart", 0, False), ("Restart", 1, True)]
+
+
+def test_no_name_lies_where_something_else_is_in_the_lane():
+    marks = [ChartMark(850.0, "Restart"), ChartMark(960.0, "Restart")]
+    assert placed(marks, free_until_s=900.0) == [("Restart", 0, True), ("", 0, True)]
+
+
+def test_names_of_marks_stand_above_the_lines(chart):
+    """The lines end below the lane, whatever their values are."""
+    chart.set_marks([ChartMark(1_010.0 + second, "Rebalance") for second in (0, 2)])
+    chart.show_points({"in": (X, np.full(60, 500.0))}, 1_000, 1_060)
+    box = chart.plot.getViewBox()
+    highest = box.mapViewToScene(Point(1_030.0, 500.0)).y()
+    for line in chart._marks:
+        middle = line.label.mapRectToScene(line.label.boundingRect()).center().y()
+        assert box.sceneBoundingRect().top() + LINE / 2 - 1 <= middle <= highest - LINE / 2
+
+
+def test_a_free_corner_is_no_place_for_names_and_lines(chart):
+    chart.set_marks([ChartMark(1_055.0, "Restart")])
+    chart.show_points({"in": (X, np.full(60, 500.0))}, 1_000, 1_060)
+    chart.keep_above(24, corner=120)
+    box = chart.plot.getViewBox()
+    corner = box.sceneBoundingRect().right() - 120
+    assert all(
+        line.label.mapRectToScene(line.label.boundingRect()).right() <= corner for line in chart._marks if line.label.format
+    )
+    assert box.mapViewToScene(Point(1_030.0, 500.0)).y() >= box.sceneBoundingRect().top() + 23
 
 
 def test_names_of_marks_are_measured_by_the_room_beside_the_axis(chart):
@@ -230,9 +265,10 @@ def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, them
     made.resize(600, 160)
     made.show()
     qtbot.waitUntil(lambda: made.plot.getViewBox().height() < 160)
-    heights = sorted(line.label.orthoPos for line in made._marks)
-    apart = LINE / made.plot.getViewBox().height()
-    assert heights[2] - heights[1] == pytest.approx(apart, abs=0.02)
+    made.grab()  # labels find their places with the next picture
+    names = [line.label for line in made._marks if line.label.format]
+    heights = sorted(name.mapRectToScene(name.boundingRect()).center().y() for name in names)
+    assert heights[1] - heights[0] == pytest.approx(LINE, abs=1)
 
 
 def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
@@ -311,9 +347,13 @@ def test_braces_in_the_words_of_a_threshold_are_no_fields(chart):
     assert chart._threshold.label.textItem.toPlainText() == "{0} {name} {"
 
 
-def test_a_name_in_a_low_chart_is_whole():
-    [name] = mark_names([ChartMark(5.0, "Restart")], end_s=1_000.0, seconds_per_px=1.0, height=60, width_of=len)
-    assert name.height * 60 <= 60 - LINE / 2
+def test_a_name_in_a_low_chart_is_whole(chart):
+    chart.resize(600, 90)
+    chart.set_marks([ChartMark(1_010.0, "Restart")])
+    chart.show_points({"in": (X, X)}, 1_000, 1_060)
+    [line] = chart._marks
+    name, box = line.label.mapRectToScene(line.label.boundingRect()), chart.plot.getViewBox().sceneBoundingRect()
+    assert box.top() - 1 <= name.top() < name.bottom() < box.bottom()
 
 
 def test_the_word_of_a_threshold_stands_on_the_side_that_has_room(chart):

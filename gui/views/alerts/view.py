@@ -23,9 +23,10 @@ from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series
-from gui.views.chart_tools import brush_time_range
+from gui.views.chart_tools import join_charts, window_link
 from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import ElidedLabel, fill, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
@@ -84,7 +85,9 @@ class AlertsView(PageView):
         self.chart_panel = Panel(" ")
         self.chart = TimeChart(theme, context.times, (ChartSeries("value", "Value", fill=True),), value_text=number_text)
         self.chart.leave_out_legend()
-        brush_time_range(self.chart, context)
+        self.link = window_link(context, self)
+        join_charts(context, self.link, self.chart)
+        self.time_filter = TimeFilter(self.link, context, self)
         self.lack = ElidedLabel(role="caption")
         """Why the selected rule cannot be judged."""
         self.form = RuleForm()
@@ -210,6 +213,7 @@ class AlertsView(PageView):
         fill(self.chart_panel.content, self.lack, (self.chart, 1), self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
         self.told_panel.content.addWidget(self.told_grid)
+        self.told_panel.add_action(self.time_filter.chip)
         below = row((self.told_panel, 3), (self.webhook, 2), spacing=Size.GAP)
         self.told_panel.setFixedHeight(LOWER_HEIGHT)
         self.webhook.setFixedHeight(LOWER_HEIGHT)
@@ -224,6 +228,7 @@ class AlertsView(PageView):
         self.chart.threshold_moved.connect(self.form.set_threshold)
         self.center.changed.connect(self._show_rules)
         self.context.time_range.changed.connect(self._draw)
+        self.time_filter.changed.connect(self._filter_told)
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()
@@ -233,6 +238,14 @@ class AlertsView(PageView):
             return all(word in shown for word in words)
 
         self.rules.set_filter(accepts if words else None)
+
+    def _filter_told(self) -> None:
+        bounds = self.time_filter
+        self.told.set_filter((lambda one: bounds.accepts(one.at_ms)) if bounds.is_active else None)
+        if bounds.is_active:
+            self.told_grid.set_empty(tr("No rule fired in the selected time."), tr("Show all"), self.link.unselect)
+        else:
+            self.told_grid.set_empty(tr("No rule has fired yet."))
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 

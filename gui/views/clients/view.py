@@ -17,6 +17,7 @@ from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
+from gui.views.chart_tools import join_charts, window_link
 from gui.views.clients.columns import (
     NOT_OUTSIDE,
     SECTIONS,
@@ -118,6 +119,8 @@ class ClientsView(PageView):
             theme, "x", "Close…", role="small", on_click=self.ask_close, name="Close the connection"
         )
         self.ownership = OwnershipHistory(context)
+        self.link = window_link(context, self)
+        join_charts(context, self.link, self.ownership.strip)
         self._state: ClusterState | None = None
         self._group = ""
         """Group whose queues are shown."""

@@ -10,13 +10,16 @@ from PySide6.QtWidgets import QWidget
 from gui.models.consumers import MemberRow, PositionRow, SubscriptionRow, own_first
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.matrix import HistoryMatrix
+from gui.plots.chart_link import ChartLink
 from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.ownership_strip import rows_of
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
+from gui.views.chart_tools import join_charts
 from gui.views.consumers.columns import finding_words
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
+from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
@@ -90,17 +93,29 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
 class OwnershipPanel(QWidget):
     """Strip above, list below. Reads while it is shown, when `show_group` is called with each state."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._link, self.time_filter = link, TimeFilter(link, context, self)
         self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
         self.model = ColumnTableModel(rebalance_columns(context.times), lambda row: row.number, parent=self)
         self.grid = said(DataGrid(self.model, context.theme), empty="No client came or went in this time.")
         self._list_panel = said(Panel(" ", flush=True), title="Rebalances")
         self._list_panel.content.addWidget(self.grid)
+        self._list_panel.add_action(self.time_filter.chip)
+        join_charts(context, link, self.strip)
+        self.time_filter.changed.connect(self._filter)
         self.setLayout(column((self.history, 3), (self._list_panel, 2), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         self.history.rebalanced.connect(self._show_rebalances)
         context.times.changed.connect(self.model.all_texts_changed)
+
+    def _filter(self) -> None:
+        bounds = self.time_filter
+        self.model.set_filter((lambda row: bounds.accepts(row.at_ms)) if bounds.is_active else None)
+        if bounds.is_active:
+            self.grid.set_empty(tr("No client came or went in the selected time."), tr("Show all"), self._link.unselect)
+        else:
+            self.grid.set_empty(tr("No client came or went in this time."))
 
     def _show_rebalances(self, total: int) -> None:
         self.grid.set_loading(total < 0)

@@ -1,4 +1,4 @@
-"""`LagPanel`: figures of one group and its lag over time, in total or by queue, over a zoomed or the whole range."""
+"""`LagPanel`: figures of one group and its lag over time, in total or by queue."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import ChartHistory, EventMarks
-from gui.plots.brush import Brush
+from gui.plots.chart_link import ChartLink
 from gui.plots.chart_series import ChartForecast, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
 from gui.theme.style import repolish
-from gui.views.chart_tools import ChartReading, RuleLine
+from gui.views.chart_tools import RuleLine, join_charts
 from gui.views.consumers.columns import standing_text
 from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, label, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said, said_button, said_label, segments
+from gui.widgets.said import on_language, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
 from gui.words.plain_text import tip_text
@@ -36,7 +36,6 @@ from monitoring.state import ClusterState
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
 TOTAL, BY_QUEUE = "total", "by queue"
-ZOOM_MIN_MS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +57,12 @@ NO_OUTLOOK = GroupOutlook(Forecast(math.nan, math.nan))
 
 
 class LagPanel(Panel):
-    """Facts in a line, the chart below. A drag over the chart zooms.
+    """Facts in a line, the chart below."""
 
-    Signals:
-        zoomed: Another span is shown.
-    """
-
-    zoomed = Signal()
-
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
         self._context = context
+        self._link = link
         self._group: GroupRow | None = None
         self._now_ms = 0
         self.outlook = NO_OUTLOOK
@@ -85,79 +79,31 @@ class LagPanel(Panel):
         self.facts["standing"].hide()
         self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
         self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
-        self.whole_button = said_button(
-            context.theme, "arrow-counter-clockwise", "Whole range", role="link", on_click=self.show_whole
-        )
-        self.by_queue = QueueLines(context, self)
-        self._zoom: tuple[int, int] | None = None
-        self._zoom_lines: ChartHistory | None = None
+        self.by_queue = QueueLines(context, link, self)
         self._chart_title = label(role="panel-title")
         self._chart_note = said_label("recorded here once a second", "caption")
         self._rule: RuleLine | None = None
-        self.chart = said(
-            LaterPart(self._make_chart, fill=self._chart_made, turns=3),
-            tip="Drag to look at a stretch, double click to go back",
-        )
+        self.chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
         self.advice = ElidedLabel(role="caption")
         """The slowest queue, and what would help."""
         facts = column(row(*self.facts.values(), 1, spacing=26), self.advice, spacing=6, margins=(14, 10, 14, 8))
-        head = row(self._chart_title, self._chart_note, 1, self.whole_button, self.switch, self.parts, margins=(12, 8, 12, 4))
-        self.whole_button.hide()
+        head = row(self._chart_title, self._chart_note, 1, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.content.setSpacing(0)
         fill(self.content, facts, Line(), head, (self.chart, 1), (self.by_queue, 1))
         self.by_queue.hide()
         self.chart.setMinimumHeight(130)
         self.switch.chosen.connect(self._choose)
         self.parts.chosen.connect(lambda _key: self._choose(self.switch.current))
-        self._connect_brush(self.by_queue)
         self.by_queue.arrived.connect(self._draw)
-        context.time_range.changed.connect(self.show_whole)
         context.times.changed.connect(self._draw)
         on_language(self, self._write_texts)
 
     def window_ms(self) -> tuple[int, int]:
         """The shown span, ms since the epoch."""
-        return self._zoom or self._context.time_range.window_ms(self._now_ms)
-
-    @property
-    def is_zoomed(self) -> bool:
-        """Whether a fixed span is shown."""
-        return self._zoom is not None
-
-    def zoom(self, from_s: float, to_s: float) -> None:
-        """Show a span only, seconds since the epoch."""
-        from_ms, to_ms = int(from_s * 1_000), int(min(to_s * 1_000, self._now_ms))
-        if to_ms - from_ms < ZOOM_MIN_MS:
-            return
-        self._zoom = (from_ms, to_ms)
-        # Lines of a stretch that stands still are asked for once: whoever asks is made for it.
-        self._set_zoom_lines(ChartHistory(self._context.source, self._context.history, self))
-        self._zoom_changed()
-
-    def show_whole(self) -> None:
-        """Show the time range of the window again."""
-        self._zoom = None
-        self._set_zoom_lines(None)
-        self._zoom_changed()
-
-    def _set_zoom_lines(self, lines: ChartHistory | None) -> None:
-        if self._zoom_lines is not None:
-            self._zoom_lines.deleteLater()
-        self._zoom_lines = lines
-        if lines is not None:
-            lines.arrived.connect(self._draw)
-
-    def _zoom_changed(self) -> None:
-        self.whole_button.setVisible(self.is_zoomed)
-        self._draw()
-        self.zoomed.emit()
+        return self._context.time_range.window_ms(self._now_ms)
 
     def show_group(self, group: GroupRow | None, state: ClusterState | None, positions: Sequence[PositionRow] = ()) -> None:
         """Show a group's figures in a state; None clears the panel."""
-        if group is None or self._group is None or group.name != self._group.name:
-            self._zoom = None
-            self._set_zoom_lines(None)
-            self.whole_button.hide()
         self.by_queue.set_positions(group.name if group is not None else "", positions)
         self._group, self._now_ms = group, state.taken_ms if state is not None else 0
         self.outlook = NO_OUTLOOK
@@ -214,19 +160,14 @@ class LagPanel(Panel):
         context, lines = self._context, (ChartSeries(LAG, "Lag", fill=True),)
         chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
         chart.leave_out_legend()
-        ChartReading(chart, context)
-        self._connect_brush(Brush(chart, context.theme))
-        self._rule = RuleLine(chart, context)
+        [tools] = join_charts(context, self._link, chart)
+        self._rule = RuleLine(chart, context, tools)
         return chart
 
     def _chart_made(self, chart: TimeChart) -> None:
         # Made later, it would be the last stop of the window for the keyboard.
         QWidget.setTabOrder(self.parts.findChildren(QPushButton)[-1], chart.plot)
         self._choose(self.switch.current)
-
-    def _connect_brush(self, brush: Brush | QueueLines) -> None:
-        brush.chosen.connect(self.zoom)
-        brush.cleared.connect(self.show_whole)
 
     def _choose(self, key: str) -> None:
         titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
@@ -259,17 +200,16 @@ class LagPanel(Panel):
         measure = MEASURES[self.switch.current]
         empty = np.zeros(0)
         name, x, y = "", empty, empty
-        source = self._zoom_lines or self._lines
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
-            x, y = source.lines([name], from_ms, to_ms)[name]
-        wants_ahead = self.switch.current == LAG and not self.is_zoomed and self._context.time_range.between is None
+            x, y = self._lines.lines([name], from_ms, to_ms)[name]
+        wants_ahead = self.switch.current == LAG and self._context.time_range.between is None
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
         chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)
         chart.show_forecast(ahead)
         end_s = to_ms / 1_000 if ahead is None else ahead.x[-1]
-        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, source.fault or self._why_no_lag(y))
+        chart.show_points({LAG: (x, y * measure.factor)}, from_ms / 1_000, end_s, self._lines.fault or self._why_no_lag(y))
         rule.show(name, measure.factor)
 
     def _why_no_lag(self, values: NDArray[np.float64]) -> str:

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from gui.models.consumers import PositionRow
 from gui.operations.history import not_read
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
-from gui.plots.brush import Brush
+from gui.plots.chart_link import ChartLink
 from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
-from gui.views.chart_tools import ChartReading
+from gui.views.chart_tools import join_charts
 from gui.views.page import PageContext
 from gui.widgets.basic import column, row
 from gui.words.text import short_count_text, tr
@@ -30,18 +30,14 @@ class QueueLines(QWidget):
     """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
 
     Signals:
-        chosen: A span was chosen with the mouse; seconds since the epoch.
-        cleared: The whole range is wanted again.
         arrived: Other figures arrived; draw again.
     """
 
-    chosen = Signal(float, float)
-    cleared = Signal()
     arrived = Signal()
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._context = context
+        self._context, self._link = context, link
         self._group = ""
         self._positions: Sequence[PositionRow] = ()
         self.places: list[tuple[str, int]] = []
@@ -101,10 +97,7 @@ class QueueLines(QWidget):
             series.append(ChartSeries(OTHERS, "The others"))
         self.chart = TimeChart(self._context.theme, self._context.times, series, value_text=short_count_text)
         self.chart.setMinimumHeight(110)
-        ChartReading(self.chart, self._context)
-        brush = Brush(self.chart, self._context.theme)
-        brush.chosen.connect(self.chosen)
-        brush.cleared.connect(self.cleared)
+        join_charts(self._context, self._link, self.chart)
         while self._legend_line.count():
             self._legend_line.takeAt(0)
         # Names of queues may be longer than there is room for.

@@ -34,6 +34,7 @@ from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
+from gui.views.chart_tools import join_charts, window_link
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
     YOUR_GROUPS,
@@ -118,7 +119,8 @@ class ConsumersView(PageView):
         """Number and lag of the user's groups."""
         self.foot.setContentsMargins(12, 3, 8, 5)
         self.disagreement = Notice(theme)
-        self.lag = LagPanel(context)
+        self.link = window_link(context, self)
+        self.lag = LagPanel(context, self.link)
         self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
         self.position_grid = DataGrid(self.positions, theme)
         self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
@@ -128,7 +130,7 @@ class ConsumersView(PageView):
         self._members_known = ListRead(context.times)
         self.heat = LaterPart(self._make_heat)
         self.in_flight = LazyTab(lambda: InFlightPanel(context))
-        self.ownership = LazyTab(lambda: OwnershipPanel(context))
+        self.ownership = LazyTab(lambda: OwnershipPanel(context, self.link))
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
@@ -228,6 +230,7 @@ class ConsumersView(PageView):
 
     def _make_heat(self) -> LagHeatPanel:
         made = LagHeatPanel(self.context)
+        join_charts(self.context, self.link, made.heat)
         made.queue_chosen.connect(lambda topic, queue_id: self.position_grid.select_key((topic, queue_id)))
         if self._shown_group and self._state is not None:
             made.show_positions(self._shown_group, self.positions.rows, self.lag.window_ms())
@@ -280,7 +283,7 @@ class ConsumersView(PageView):
         self.versions.changed.connect(self.groups.all_texts_changed)
         self.clients.arrived.connect(self._clients_told)
         self.tabs.currentChanged.connect(lambda _tab: self._tab_chosen())
-        self.lag.zoomed.connect(self._show_group)
+        self.context.time_range.changed.connect(self._range_changed)
         self.favourites.changed.connect(self._favourites_changed)
         on_key(self.group_grid, "Ctrl+D", self.toggle_favourite)
         on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_newest))
@@ -312,6 +315,10 @@ class ConsumersView(PageView):
             self._wanted = ""
             self._show_group()
             self.place_changed.emit({"group": group.name})
+
+    def _range_changed(self) -> None:
+        if self.isVisible():
+            self._show_group()
 
     def _show_group(self) -> None:
         group = self.group_grid.selected_row

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from PySide6.QtWidgets import QWidget
 
 from gui.models.delay import Ahead, DueSample, ahead_of
+from gui.plots.chart_link import ChartLink, LocalRange
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import State
+from gui.views.chart_tools import join_charts
 from gui.views.page import PageContext
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, segments
@@ -44,9 +46,13 @@ class AheadPanel(Panel):
         self._timers_are_unread = False
         self.switch = segments({"hour": "1 h", "days": "48 h", "month": "By day"})
         self.bars = said(StackedBars(context.theme), name="Messages by the time they are due")
+        self.zoom = LocalRange(self, lambda: tr("Whole range"))
+        self.link = ChartLink(self.zoom, self)
+        join_charts(context, self.link, self.bars)
         self.add_action(self.switch)
         self.content.addWidget(self.bars, 1)
-        self.switch.chosen.connect(lambda _key: self._draw())
+        self.switch.chosen.connect(lambda _key: self.zoom.show_whole())
+        self.zoom.changed.connect(self._draw)
         context.times.changed.connect(self._draw)
         on_language(self, self._draw)
 
@@ -71,7 +77,8 @@ class AheadPanel(Panel):
         starts = [ahead.start_ms + i * ahead.part_ms for i in range(len(ahead.levels))]
         labels = [self._times.moment(start).strftime(form) for start in starts]
         layers = [BarLayer(tr("Levels"), ahead.levels, State.DELAYED), BarLayer(tr("Timers"), ahead.timers, State.CHECKING)]
-        self.bars.set_bars(labels, layers)
+        self.zoom.set_whole(ahead.start_ms / 1_000, (ahead.start_ms + len(starts) * ahead.part_ms) / 1_000)
+        self.bars.set_bars(labels, layers, self.zoom.whole_s(), self.zoom.span_s)
         each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
         words = tr(each)
         if self._unread:

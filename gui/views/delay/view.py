@@ -155,7 +155,7 @@ class DelayView(PageView):
         self.reader = LaneReader(context.source, self)
         self.ahead = AheadPanel(context)
         self.lateness = LatenessPanel(context)
-        self.waiting = WaitingPanel(context)
+        self.waiting = WaitingPanel(context, self.ahead.link)
         self._build()
         focus_levels = partial(self.level_grid.view.setFocus, Qt.FocusReason.ShortcutFocusReason)
         self.set_parts(grid=self.level_grid, find=focus_levels, detail=self._right)

@@ -18,12 +18,14 @@ from gui.models.table import ColumnTableModel
 from gui.operations.decoding import ListMasks
 from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
+from gui.plots.chart_link import ChartLink
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import waiting_columns
 from gui.views.list_read import shown_read
 from gui.views.page import PageContext
+from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SegmentedControl
@@ -53,9 +55,12 @@ class WaitingPanel(Panel):
 
     acted = Signal()
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
+        """Create it; messages due within the selection of ``link`` are shown alone."""
         super().__init__(" ", flush=True, parent=parent)
         theme = context.theme
+        self._link, self.time_filter = link, TimeFilter(link, context, self)
+        self.time_filter.changed.connect(self._filter)
         self._context = context
         self._now_ms = 0
         self._read_ms = 0
@@ -83,7 +88,7 @@ class WaitingPanel(Panel):
         self._keys = said_label("D: deliver · T: move · Del: cancel", "caption")
         self._missing = MissingNote()
         self.content.setSpacing(0)
-        self.add_action(self.switch)
+        self.add_action(self.time_filter.chip, self.switch)
         fill(
             self.content,
             row(self.deliver, self.move_to, self.cancel, 1, spacing=6, margins=(12, 0, 12, 8)),
@@ -221,6 +226,12 @@ class WaitingPanel(Panel):
         self.read()
         self.acted.emit()
 
+    def _filter(self) -> None:
+        bounds = self.time_filter
+        self.model.set_filter((lambda one: bounds.accepts(one.due_ms)) if bounds.is_active else None)
+        self._write_title()
+        self._show_range()
+
     def _back(self) -> None:
         if len(self._starts) > 1:
             self._starts.pop()
@@ -258,6 +269,9 @@ class WaitingPanel(Panel):
             self._set_empty(tr("Nothing waits in this level."))
 
     def _set_empty(self, text: str) -> None:
+        if self.time_filter.is_active:
+            self.grid.set_empty(tr("No message of this page is due in the selected time."), tr("Show all"), self._link.unselect)
+            return
         may_play = may_offer_demo(self._context.source) and not self._context.demo.is_running
         offer = tr("Play a demo") if may_play else ""
         self.grid.set_empty(text, offer, lambda: self._context.navigate("welcome"))
@@ -268,6 +282,8 @@ class WaitingPanel(Panel):
             self._range.setText("")
         else:
             shown = tr("{first} to {last} by due time", first=count_text(first + 1), last=count_text(first + count))
+            if self.time_filter.is_active:
+                shown += tr(", {count} of them in the selected time", count=count_text(len(self.model.shown_rows)))
             self._range.setText(shown)
         self._enable()
 

@@ -18,9 +18,11 @@ from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
+from gui.views.chart_tools import join_charts, window_link
 from gui.views.events.words import GROUP_NAMES, GROUP_STATES, is_failure, text_of
 from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
+from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -82,7 +84,9 @@ class EventsView(PageView):
         self.header.add_action(self.note_button, self.export_button)
         self.chart_panel = said(Panel(" "), title="When")
         self.chart = said(StackedBars(theme), name="Events over time")
-        self.chart.is_choosable = True
+        self.link = window_link(context, self)
+        join_charts(context, self.link, self.chart)
+        self.time_filter = TimeFilter(self.link, context, self)
         self.search = said(SearchField(theme, " ", "funnel"), hint="Filter by text, topic or group")
         self.filters = SegmentedControl([(ALL, " "), *((group.value, " ") for group in _CHOICES)])
         self.model = ColumnTableModel(event_columns(context.times, self._now_ms), lambda one: one.key, parent=self)
@@ -94,8 +98,7 @@ class EventsView(PageView):
         self._list_read.show()
         self.search.searched.connect(self._search_changed)
         self.filters.chosen.connect(self._group_chosen)
-        self.chart.parts_chosen.connect(self._zoom)
-        self.chart.cleared.connect(context.time_range.zoom_out)
+        self.time_filter.changed.connect(self._apply_filter)
         self.grid.activated.connect(self._open_subject)
         self.grid.menu_asked.connect(self._open_menu)
         context.time_range.changed.connect(self._range_changed)
@@ -203,7 +206,7 @@ class EventsView(PageView):
         panel = Panel(flush=True, spacing=0)
         fill(
             panel.content,
-            row((self.search, 1), self.filters, spacing=8, margins=(8, 8, 8, 8)),
+            row((self.search, 1), self.time_filter.chip, self.filters, spacing=8, margins=(8, 8, 8, 8)),
             (self.grid, 1),
             row(self.foot, 1, margins=(12, 0, 12, 0)),
         )
@@ -215,11 +218,6 @@ class EventsView(PageView):
 
     def _forget_asked(self) -> None:
         self._asked_ms = -1
-
-    def _zoom(self, first: int, last: int) -> None:
-        from_ms, to_ms = self._range_ms
-        width = max(1, (to_ms - from_ms) // BARS)
-        self.context.time_range.zoom(from_ms + first * width, from_ms + (last + 1) * width)
 
     def _zone_changed(self) -> None:
         self.model.all_texts_changed()
@@ -265,7 +263,8 @@ class EventsView(PageView):
 
     def _draw(self) -> None:
         from_ms, to_ms = self._range_ms
-        rows = self.model.shown_rows
+        # Also those of other times than the selected one: the bars are where it is selected.
+        rows = [one for one in self.model.rows if self._has_words_and_group(one)]
         width = max(1, (to_ms - from_ms) // BARS)
         clock = self.context.times.seconds if to_ms - from_ms <= 86_400_000 else self.context.times.minutes
         labels = [clock(from_ms + part * width) for part in range(BARS)] if to_ms else []
@@ -278,6 +277,7 @@ class EventsView(PageView):
             ]
             if labels
             else [],
+            (from_ms / 1_000, (from_ms + BARS * width) / 1_000),
         )
 
     # ---- filter --------------------------------------------------------------------------------------------------------
@@ -294,16 +294,21 @@ class EventsView(PageView):
         self.search.clear()
         self._words, self._group = [], None
         self.filters.choose(ALL)
+        self.link.unselect()
         self._apply_filter()
 
     def _accepts(self, one: EventRow) -> bool:
+        return self.time_filter.accepts(one.at_ms) and self._has_words_and_group(one)
+
+    def _has_words_and_group(self, one: EventRow) -> bool:
         if self._group is not None and one.group is not self._group:
             return False
         text = f"{one.subject} {one.text} {text_of(one)}".casefold()
         return all(word in text for word in self._words)
 
     def _apply_filter(self) -> None:
-        self.model.set_filter(self._accepts if self._words or self._group is not None else None)
+        is_active = bool(self._words) or self._group is not None or self.time_filter.is_active
+        self.model.set_filter(self._accepts if is_active else None)
         self._show()
 
     # ---- places --------------------------------------------------------------------------------------------------------

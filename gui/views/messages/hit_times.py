@@ -10,9 +10,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from gui.models.stored_order import Int64s
+from gui.plots.chart_link import ChartLink, LocalRange
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
+from gui.views.chart_tools import ChartTools
 from gui.widgets.basic import fill, label
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said
@@ -106,12 +108,15 @@ class HitTimes(Panel):
         self.histogram = HitHistogram()
         self.title_line = label(role="caption")
         self.bars = said(StackedBars(theme), name="Hits by the time at which they were stored")
-        self.bars.is_choosable = True
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.content.setContentsMargins(12, 6, 12, 4)
         self.content.setSpacing(2)
         fill(self.content, self.title_line, self.bars)
-        self.bars.parts_chosen.connect(self._parts_chosen)
+        self.zoom = LocalRange(self, lambda: tr("Whole range"))
+        self.zoom.changed.connect(self._write_texts)
+        self.link = ChartLink(self.zoom, self)
+        ChartTools(self.bars, theme, times, self.link)
+        self.link.selected.connect(self._selected)
         times.changed.connect(self._write_texts)
         self.clear()
         on_language(self, self._write_texts)
@@ -119,6 +124,8 @@ class HitTimes(Panel):
     def clear(self) -> None:
         """Forget the hits of the search before."""
         self.histogram.clear()
+        self.zoom.forget()
+        self.link.unselect()
         self._write_texts()
 
     def show_times(self, times_ms: Int64s) -> None:
@@ -132,7 +139,10 @@ class HitTimes(Panel):
         width = duration_text(width_ms) if width_ms >= 1_000 else milliseconds_text(width_ms)
         self.title_line.setText(tr("Hits per {duration} · drag to narrow the time", duration=width))
         starts = [bars.span_ms(part, part)[0] for part in range(len(bars.counts))]
-        self.bars.set_bars([self._label(at) for at in starts], (BarLayer(tr("Hits"), bars.counts.tolist(), State.INFO),))
+        layers = (BarLayer(tr("Hits"), bars.counts.tolist(), State.INFO),)
+        begin_ms, end_ms = bars.span_ms(0, len(bars.counts) - 1)
+        self.zoom.set_whole(begin_ms / 1_000, end_ms / 1_000)
+        self.bars.set_bars([self._label(at) for at in starts], layers, self.zoom.whole_s(), self.zoom.span_s)
 
     def _label(self, at_ms: int) -> str:
         width, span = self.histogram.width_ms, self.histogram.width_ms * len(self.histogram.counts)
@@ -142,5 +152,11 @@ class HitTimes(Panel):
             return self._times.seconds(at_ms)
         return self._times.minutes(at_ms)
 
-    def _parts_chosen(self, first: int, last: int) -> None:
-        self.span_chosen.emit(*self.histogram.span_ms(first, last))
+    def _selected(self, from_s: float, to_s: float) -> None:
+        """Choose the bars that are at least partly selected."""
+        self.link.unselect()
+        bars = self.histogram
+        first, last = (int((at_s * 1_000 - bars.start_ms) // bars.width_ms) for at_s in (from_s, to_s))
+        first, last = max(0, first), min(last, len(bars.counts) - 1)
+        if first <= last:
+            self.span_chosen.emit(*bars.span_ms(first, last))

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.history import ChartHistory, EventMarks
+from gui.plots.chart_link import ChartLink
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.time_chart import TimeChart
@@ -19,7 +20,7 @@ from gui.processes.demo import DemoPace
 from gui.theme.tokens import Size, State, Tokens
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
-from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
@@ -48,7 +49,7 @@ _SERIES = {
 class ThroughputPanel(Panel):
     """Messages or bytes in and out over time."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
         super().__init__(" ")
         self._context = context
         self._state: ClusterState | None = None
@@ -58,8 +59,8 @@ class ThroughputPanel(Panel):
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._marks.arrived.connect(self._draw)
-        brush_time_range(self.chart, context)
-        self._rule = RuleLine(self.chart, context)
+        [self.tools] = join_charts(context, link, self.chart)
+        self._rule = RuleLine(self.chart, context, self.tools)
         self.unit = segments({COUNT: "Count", BYTES: "Bytes"})
         self.unit.chosen.connect(self._unit_chosen)
         self.add_action(self.chart.legend, self.unit)
@@ -90,7 +91,7 @@ class ThroughputPanel(Panel):
 class BacklogPanel(Panel):
     """Messages that wait to be consumed, over time."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
         super().__init__(" ")
         self._context = context
         self._state: ClusterState | None = None
@@ -98,8 +99,8 @@ class BacklogPanel(Panel):
         self._lines.arrived.connect(self._draw)
         lines = [ChartSeries("lag", "Lag", fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=count_text)
-        brush_time_range(self.chart, context)
-        self._rule = RuleLine(self.chart, context)
+        [tools] = join_charts(context, link, self.chart)
+        self._rule = RuleLine(self.chart, context, tools)
         self.chart.leave_out_legend()
         self.content.addWidget(self.chart, 1)
         said(self, title="Backlog", subtitle="messages, all groups")
@@ -124,13 +125,14 @@ def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: C
 
 
 class PanelsPart(BesideRow):
-    """Panels side by side; the charts share their crosshair."""
+    """Panels side by side; the charts share cursor, selection and zoom."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
         # Two charts in one turn would be felt.
         backlog = LaterPart(lambda: self._make_backlog(context), fill=self._fill_backlog, turns=1)
-        throughput, attention = ThroughputPanel(context), AttentionPanel(context)
+        throughput, attention = ThroughputPanel(context, link), AttentionPanel(context)
         super().__init__((throughput, 45), (backlog, 21), (attention, 34))
+        self._link = link
         self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.turned.connect(self._give_rows)
         self._state: ClusterState | None = None
@@ -140,10 +142,7 @@ class PanelsPart(BesideRow):
         self.attention.keep_rows(ROWS_SHOWN if is_turned else ROWS_KEPT)
 
     def _make_backlog(self, context: PageContext) -> BacklogPanel:
-        made = BacklogPanel(context)
-        self.throughput.chart.hovered.connect(made.chart.show_crosshair)
-        made.chart.hovered.connect(self.throughput.chart.show_crosshair)
-        return made
+        return BacklogPanel(context, self._link)
 
     def _fill_backlog(self, made: BacklogPanel) -> None:
         if self._state is not None:
@@ -169,6 +168,7 @@ class OverviewView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
+        self.link = window_link(context, self)
         self.demo_button = IconButton(theme, "play", " ", on_click=self._demo_clicked)
         self.send_button = said_button(theme, "paper-plane-tilt", "Send a message", role="primary", on_click=self._send_clicked)
         self.header.add_action(self.demo_button, self.send_button)
@@ -217,7 +217,7 @@ class OverviewView(PageView):
             self.state_changed(self.context.source.state)
 
     def _make_panels(self) -> PanelsPart:
-        return PanelsPart(self.context)
+        return PanelsPart(self.context, self.link)
 
     def _fill_panels(self, panels: PanelsPart) -> None:
         if self._state is not None:

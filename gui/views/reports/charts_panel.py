@@ -12,9 +12,11 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from gui.event_loop.turns import next_turn
 from gui.models.reports import ReportUnit, ResultChart
 from gui.plots.category_charts import CategoryBars, CategoryGrid
+from gui.plots.chart_link import ChartLink, LocalRange
 from gui.plots.chart_series import ChartSeries, Floats
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
+from gui.views.chart_tools import ChartTools
 from gui.views.reports.columns import figure_text
 from gui.views.reports.words import report_label, report_text
 from gui.views.time_range import TimeRangeChoice
@@ -34,7 +36,7 @@ JUMP_MARGIN = 8
 
 
 class ChartsPanel(QScrollArea):
-    """Findings and charts of one result. Charts over time share their range and their crosshair.
+    """Findings and charts of one result. Charts over time share their range, their cursor and their selection.
 
     Signals:
         scrolled: Another chart is at the top; carries its number, -1 for the findings above.
@@ -52,7 +54,10 @@ class ChartsPanel(QScrollArea):
         self._points: dict[int, Points] = {}
         """Of the charts over time, by their number."""
         self.range = SegmentedControl([(WHOLE, " "), (WINDOW, " ")])
-        self.range.chosen.connect(lambda _key: self._show_range())
+        self.range.chosen.connect(lambda _key: self._range_changed())
+        self.zoom = LocalRange(self, lambda: tr("Whole result") if self.range.current == WHOLE else tr("Whole range"))
+        self.zoom.changed.connect(self._show_range)
+        self.link = ChartLink(self.zoom, self)
         self._now_ms = 0
         self._titles: list[QLabel] = []
         self._at = -1
@@ -71,6 +76,8 @@ class ChartsPanel(QScrollArea):
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
         """Show charts; ``now_ms`` is the end of the window's time range, epoch ms."""
         self._charts, self._now_ms, self._wanted = charts, now_ms, -1
+        self.link.unselect()
+        self.zoom.forget()
         self._fill()
 
     @property
@@ -114,6 +121,7 @@ class ChartsPanel(QScrollArea):
 
     def _range_changed(self) -> None:
         self._write_range()
+        self.zoom.show_whole()
         self._show_range()
 
     def _fill(self) -> None:
@@ -152,9 +160,6 @@ class ChartsPanel(QScrollArea):
         if isinstance(drawn, TimeChart):
             drawn.legend.spread(LEGEND_COLUMNS)
             place.addWidget(drawn.legend)
-            for other, _points_of_other in self.time_charts[:-1]:
-                drawn.hovered.connect(other.show_crosshair)
-                other.hovered.connect(drawn.show_crosshair)
             self._show_range(drawn)
         place.addWidget(drawn)
         if chart.note:
@@ -188,6 +193,7 @@ class ChartsPanel(QScrollArea):
         )  # fmt: skip
         made.setFixedHeight(TIME_CHART_HEIGHT)
         self.time_charts.append((made, points))
+        ChartTools(made, self._theme, self._times, self.link)
         return made
 
     def _show_range(self, only: TimeChart | None = None) -> None:
@@ -200,6 +206,8 @@ class ChartsPanel(QScrollArea):
             from_s, to_s = (at_ms / 1_000 for at_ms in self._time_range.window_ms(self._now_ms))
         if to_s <= from_s:
             from_s, to_s = from_s - 60, to_s + 60
+        self.zoom.set_whole(from_s, to_s)
+        from_s, to_s = self.zoom.span_s
         for chart, points in self.time_charts:
             if only is None or chart is only:
                 chart.show_points(points, from_s, to_s)

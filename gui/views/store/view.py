@@ -15,7 +15,7 @@ from gui.plots.log_bars import LogBar, LogBars
 from gui.plots.time_chart import TimeChart
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
-from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.list_read import say_not_read
 from gui.views.opened_store import opened_chip
 from gui.views.page import PageContext, PageView
@@ -86,8 +86,9 @@ class StoreView(PageView):
             ChartSeries("flush", "Sync", State.COMMITTED),
         ]
         self.chart = TimeChart(theme, times, lines, value_text=milliseconds_text, tick_text=_tick_text)
-        brush_time_range(self.chart, context)
-        self._rule = RuleLine(self.chart, context)
+        self.link = window_link(context, self)
+        [tools] = join_charts(context, self.link, self.chart)
+        self._rule = RuleLine(self.chart, context, tools)
         self._lines = ChartHistory(context.source, context.history, self)
         self._growth_lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
+from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_step
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -29,12 +30,14 @@ from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, rate_text, tr
+from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, rate_number, rate_text, tr
 from monitoring.state import ClusterState
 
 BAR_WIDTH_MAX = 40
 BAR_GAP = 5
 LABEL_HEIGHT = 18
+VALUE_HEIGHT = 15
+"""Above the highest bar, for its rate."""
 
 
 class QueueBars(Drawn):
@@ -85,28 +88,46 @@ class QueueBars(Drawn):
         return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(at)), None)
 
     def _slot(self, index: int) -> QRectF:
-        step = min((self.width() + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
+        room = self.width() - AXIS_WIDTH
+        step = min((room + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
         gap = BAR_GAP if step > 3 * BAR_GAP else 1
-        return QRectF(index * step, 0, max(1.0, step - gap), self.height() - LABEL_HEIGHT)
+        return QRectF(
+            AXIS_WIDTH + index * step, VALUE_HEIGHT, max(1.0, step - gap), self.height() - LABEL_HEIGHT - VALUE_HEIGHT
+        )
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens = self._theme.tokens
-        known = [rate for _, rate in self._rates if not math.isnan(rate)]
-        top = max(known, default=0.0) or 1.0
+        highest = max((rate for _, rate in self._rates if not math.isnan(rate)), default=0.0)
+        step = round_step(highest / 2)
+        top = max(step * math.ceil(highest / step), step)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setFont(text_font(Size.CAPTION))
+        if self._rates:
+            slot = self._slot(0)
+            plot = QRectF(AXIS_WIDTH, slot.top(), max(1, self.width() - AXIS_WIDTH), slot.height())
+            paint_value_axis(painter, plot, top, step, tokens)
         for i, (queue, rate) in enumerate(self._rates):
             slot = self._slot(i)
-            painter.setBrush(QColor(tokens.raised))
-            painter.drawRoundedRect(slot, 3, 3)
             if rate > 0:
-                height = max(2.0, slot.height() * min(1.0, rate / (top * 1.08)))
+                height = max(2.0, slot.height() * min(1.0, rate / top))
                 colour = tokens.state(State.WARNING) if queue in self._skewed else tokens.accent_fill
+                painter.setPen(Qt.PenStyle.NoPen)
                 painter.setBrush(QColor(colour))
-                painter.drawRoundedRect(QRectF(slot.left(), slot.bottom() - height, slot.width(), height), 3, 3)
+                bar = QRectF(slot.left(), slot.bottom() - height, slot.width(), height)
+                painter.drawRoundedRect(bar, min(3.0, slot.width() / 4), min(3.0, height / 2))
+                self._paint_value(painter, bar, rate)
         self._paint_labels(painter)
         painter.end()
+
+    def _paint_value(self, painter: QPainter, bar: QRectF, rate: float) -> None:
+        """Write the rate above its bar, where all bars are wide enough for theirs."""
+        metrics = QFontMetrics(painter.font())
+        widest = max(metrics.horizontalAdvance(rate_number(known)) for _, known in self._rates)
+        if widest <= bar.width() + BAR_GAP:
+            painter.setPen(QColor(self._theme.tokens.text_2))
+            box = QRectF(bar.center().x() - 30, bar.top() - VALUE_HEIGHT, 60, VALUE_HEIGHT - 1)
+            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))
 
     def _paint_labels(self, painter: QPainter) -> None:
         font = text_font(Size.CAPTION)

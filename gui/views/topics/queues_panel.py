@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QWidget
 
+from gui.models.filter_text import quoted, within_times
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
@@ -21,7 +22,7 @@ from gui.plots.heat_map import HeatMap, HeatScale
 from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
-from gui.views.chart_tools import RuleLine, brush_time_range
+from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
@@ -86,11 +87,14 @@ class QueuesPanel(QWidget):
             (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out")),
             value_text=rate_text,
         )
-        brush_time_range(self.chart, context)
+        self.link = window_link(context, self)
+        tools, of_heat = join_charts(context, self.link, self.chart, self.heat)
+        for each in (tools, of_heat):
+            each.add_to_menu(self._offer_messages)
         self.tags = LazyTab(self._make_tags)
         self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
-        self._rule = RuleLine(self.chart, context)
+        self._rule = RuleLine(self.chart, context, tools)
         self._lines = ChartHistory(context.source, context.history, self)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
@@ -172,8 +176,8 @@ class QueuesPanel(QWidget):
 
     def _make_tags(self) -> TagChart:
         made = TagChart(self._context)
-        made.brushed.connect(self._context.time_range.zoom)
-        made.bars.cleared.connect(self._context.time_range.zoom_out)
+        [tools] = join_charts(self._context, self.link, made.bars)
+        tools.add_to_menu(self._offer_messages)
         self._chart_panel.add_action(made.legend, before=self.switch)
         return made
 
@@ -197,6 +201,17 @@ class QueuesPanel(QWidget):
         self.chart.legend.setVisible(not has_tags)
         self._name_chart()
         self._charts.setCurrentIndex(int(has_tags))
+
+    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
+        """Offer the messages that were stored in the selected time."""
+        entry = menu.addAction(tr("Messages of the selected time"), self._show_messages)
+        entry.setEnabled(self.link.selection is not None and bool(self._topic))
+
+    def _show_messages(self) -> None:
+        if self.link.selection is not None:
+            from_s, to_s = self.link.selection
+            text = within_times(f"topic = {quoted(self._topic)}", round(from_s * 1_000), round(to_s * 1_000))
+            self._context.navigate("messages", filter=text)
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 

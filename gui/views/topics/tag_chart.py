@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -100,13 +100,7 @@ OTHERS_SERIES = 6
 
 
 class TagChart(QWidget):
-    """Bars, and below them the basis of the estimate.
-
-    Signals:
-        brushed: A time was dragged; carries its begin and end, ms since the epoch.
-    """
-
-    brushed = Signal(object, object)
+    """Bars, and below them the basis of the estimate."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
@@ -117,14 +111,12 @@ class TagChart(QWidget):
         self.looks = TagLooks(context.source, self)
         self._lines = ChartHistory(context.source, context.history, self)
         self.bars = said(StackedBars(context.theme, value_text=rate_text), name="Messages in by tag")
-        self.bars.is_choosable = True
         self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
         self.note = ElidedLabel(role="caption")
         self.setLayout(column((self.bars, 1), self.note, spacing=4))
         self.looks.arrived.connect(self._draw)
         self._lines.arrived.connect(self._draw)
-        self.bars.parts_chosen.connect(self._parts_chosen)
         context.times.changed.connect(self._draw)
         context.theme.changed.connect(self._restyle)
         on_language(self, self._draw)
@@ -156,7 +148,8 @@ class TagChart(QWidget):
         labels = [times.moment(start).strftime(form) for start in self._starts]
         places = [OTHERS_SERIES if layer.tag == OTHERS else place for place, layer in enumerate(layers)]
         bars = [BarLayer(_name(layer.tag), layer.rates, series=place) for place, layer in zip(places, layers, strict=True)]
-        self.bars.set_bars(labels, bars)
+        begin_ms, end_ms = (self._starts[0], self._starts[-1] + self._step_ms) if self._starts else (0, 0)
+        self.bars.set_bars(labels, bars, (begin_ms / 1_000, end_ms / 1_000))
         tokens = self._context.theme.tokens
         self.legend.set_entries([
             (bar.title, rate_text(_newest(layer)), bar.colour(tokens)) for bar, layer in zip(bars, layers, strict=True)
@@ -178,10 +171,6 @@ class TagChart(QWidget):
 
     def _restyle(self, _tokens: object) -> None:
         self._draw()
-
-    def _parts_chosen(self, first: int, last: int) -> None:
-        if last < len(self._starts):
-            self.brushed.emit(self._starts[first], self._starts[last] + self._step_ms)
 
 
 def _name(tag: str) -> str:
