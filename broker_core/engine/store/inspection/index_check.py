@@ -96,6 +96,8 @@ def check_file(file: LoadedIndex, log: LogReader) -> Iterator[StoreFinding]:
         yield file.find(0, f"the file has {len(file.data):,} bytes, too few for its header of {HEADER_BYTES}")
         return
     if header.next_item <= 1:
+        if header.end_offset:  # is written after an item is counted
+            yield file.find(36, f"the header counts no item; the physical offset of its last one is {header.end_offset:,}")
         return
     if not file.slots:
         yield file.find(0, f"no number of slots fits the header ({header}): header, items or slots are damaged")
