@@ -74,7 +74,7 @@ def of_pages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog
     window.navigate("consumers", group=named("payment-settle"), tab="lag")
     page = window.area.current
     page.refresh()
-    yield show_table(page.lag.chart.make(), page.context)
+    yield show_table(page.lag.chart.make(), page.context.theme, page.context.times)
     window.navigate("consumers", group=named("payment-settle"), tab="members")
     deliver_background_calls()
     group = page.group_grid.selected_row
