@@ -358,7 +358,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Default": "What the broker does where nobody set anything.",
         "broker_settings/Note": "Whether the value can be changed now, and whether it differs from its default.",
         "Setting": "Key of the setting, as in broker.conf.",
-        "broker_settings/Change": "When the setting can be changed: now, at a start of the broker, or never.",
+        "broker_settings/Can change": "When the setting can be changed: now, at a start of the broker, or never.",
         "broker_settings/Value": "The value with which the broker works now.",
     },
     Origin.EVENTS: {

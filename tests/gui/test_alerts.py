@@ -468,6 +468,12 @@ def test_a_name_that_is_being_written_stays_when_the_language_changes(make_view,
 def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
+        (
+            "alert",
+            "Delayed messages are late: level 9: 1,204 ms, above 1,000 ms",
+            "延时消息投递过晚：级别 9: 1.2 秒，高于 1.0 秒",
+        ),
+        ("alert", "Dead letters: %DLQ%g: 1, above 0", "死信：g: 1，高于 0"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
         ("unjudged", "Lag of a group cannot be judged: no full answer of b, c", "消费组堆积 无法判断：b, c 未完整应答"),
         ("unjudged", "Mine cannot be judged: it was not read of all yet", "Mine 无法判断：尚未全部读取"),

@@ -91,8 +91,8 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
                state=lambda one: STATE_COLOURS[one.state], tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
                tip=lambda one: series_words(one.rule.series)),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=144, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=160),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150, gives_way=1),
+        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=182),
         Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
                sort=lambda one: int(one.rule.severity), width=74),
     ]  # fmt: skip

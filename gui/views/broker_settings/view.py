@@ -101,7 +101,7 @@ def setting_columns() -> list[Column[SettingRow]]:
                state=lambda _one: State.PENDING, width=126),
         Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True,
                tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=1),
-        Column("change", "Change", lambda one: tr(change_text(one)), dim=True, width=88, gives_way=2),
+        Column("change", "Can change", lambda one: tr(change_text(one)), dim=True, width=88, gives_way=2),
         Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
                state=_note_state, width=100),
     ]  # fmt: skip

@@ -99,7 +99,7 @@ def text_of(row: EventRow) -> str:
         return tr("No longer: {alert}; now {value}", alert=_alert_name(over["alert"]), value=told_text(over["value"]))
     if row.group is EventGroup.ALERT:
         return _ALERTS.text(
-            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": told_text, "limit": told_text}
+            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": _value_text, "limit": told_text}
         )
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
@@ -109,6 +109,14 @@ def text_of(row: EventRow) -> str:
 def is_failure(row: EventRow) -> bool:
     """Whether an action failed."""
     return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
+
+
+def _value_text(amount: str) -> str:
+    """A value behind its subject: a delay level in words, of a dead letter topic its group."""
+    level = re.match(r"level (\d+)(?=: )", amount)
+    if level is not None:
+        return tr("level {level}", level=level[1]) + told_text(amount)[level.end() :]
+    return told_text(amount.removeprefix(reserved.DLQ_PREFIX))
 
 
 def _alert_name(name: str) -> str:
