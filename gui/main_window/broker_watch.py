@@ -14,7 +14,8 @@ from gui.main_window.live import Standing
 from gui.main_window.services import Backend, FrameServices
 from gui.main_window.side_bar import show_counts
 from gui.theme.tokens import State
-from gui.words.broker_words import broker_text, event_state, event_text, faults_text
+from gui.widgets.toast import Repeats
+from gui.words.broker_words import broker_text, event_state, event_text, faults_text, repeated_words
 from gui.words.plain_text import title_text
 from gui.words.text import tr
 from monitoring.reach import ClusterReach
@@ -38,6 +39,12 @@ _STATUS_STATES = {
     SourceStatus.LOST: State.CRITICAL,
     SourceStatus.STOPPED: State.IDLE,
 }
+
+
+def repeats_of(event: Occurred) -> Repeats | None:
+    """How an event is told together with others of its kind; None if it is always told alone."""
+    words = repeated_words(event.kind)
+    return None if words is None or not event.subject else Repeats(event.kind, event.subject, words)
 
 
 class BrokerWatch(QObject):
@@ -159,7 +166,7 @@ class BrokerWatch(QObject):
             return  # the user did it, or the alert was reported when it fired
         words, state = partial(event_text, event), event_state(event)
         if state is State.INFO:
-            self._frame.keep_notice(words, state)
+            self._frame.keep_notice(words, state, repeats_of(event))
         else:
             self._frame.notify(words, state=state)
 

@@ -23,11 +23,22 @@ from gui.words.text import tr
 
 MENUS = ("File", "Edit", "View", "Broker", "Topic", "Message", "Tools", "Window", "Help")
 """English menu names in order; an empty menu is not shown."""
+DIRECT_ACTIONS = (
+    ("file.palette", "message.send", "message.search", "topic.new"),
+    ("file.open_beside", "broker.open_store", "broker.copy"),
+    ("window.reopen_tab", "help.shortcuts"),
+)
+"""Actions of the menu itself, group by group."""
 CLUSTER_ACTIONS = ("broker.copy_address", "broker.restart")
 
 
 def action_menu(registry: ActionRegistry, theme: ThemeManager, parent: QWidget) -> QMenu:
+    """All actions by section, below those that are wanted most, so that these are one click away."""
     menu = window_menu(theme, parent)
+    for ids in DIRECT_ACTIONS:
+        for action in _known_actions(registry, ids):
+            add_action(menu, action, registry, theme)
+        menu.addSeparator()
     known = registry.actions()
     for section in dict.fromkeys([*MENUS, *(action.section for action in known)]):
         members = [action for action in known if action.section == section]

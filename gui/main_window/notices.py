@@ -17,7 +17,7 @@ from gui.settings.quiet_hours import read_quiet_hours
 from gui.settings.values import SYSTEM_NOTICES_KEY, is_on
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.widgets.toast import ToastRoom, ToastStack
+from gui.widgets.toast import Repeats, ToastRoom, ToastStack
 from gui.words.plain_text import notice_text
 from gui.words.text import Words, said, tr
 
@@ -74,9 +74,9 @@ class Notices(QObject):
         if state in _ALARMING:
             self._maybe_tell_system(said(words))
 
-    def keep(self, words: Words, state: State) -> None:
+    def keep(self, words: Words, state: State, repeats: Repeats | None = None) -> None:
         """Keep a notice under the bell without a toast."""
-        self.toasts.keep(words, state)
+        self.toasts.keep(words, state, repeats)
         self._changed()
 
     def tasks_changed(self, running: tuple[Task, ...]) -> None:

@@ -16,6 +16,7 @@ from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.registry import PAGES, PageEntry
+from gui.widgets.toast import Repeats
 from gui.words.text import TimeZoneChoice, Words
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -67,7 +68,7 @@ class FrameServices:
     navigate: Navigate
     open_link: Callable[[str], None]
     notify: Notify
-    keep_notice: Callable[[Words, State], None]
+    keep_notice: Callable[[Words, State, Repeats | None], None]
     """Adds a line under the bell without a toast."""
     backend: Callable[[], Backend | None]
     """None until the window is attached."""

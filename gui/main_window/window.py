@@ -39,7 +39,7 @@ from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
 from gui.widgets.production_bar import ProductionBar
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.toast import ToastRoom
+from gui.widgets.toast import Repeats, ToastRoom
 from gui.words.text import Words, tr
 from monitoring.sources.base import SourceStatus
 
@@ -353,8 +353,8 @@ class MainWindow(QMainWindow):
         """Show a toast and keep it under the bell."""
         self.notices.show(words, state=state, action=action, on_action=on_action)
 
-    def _keep_notice(self, words: Words, state: State) -> None:
-        self.notices.keep(words, state)
+    def _keep_notice(self, words: Words, state: State, repeats: Repeats | None = None) -> None:
+        self.notices.keep(words, state, repeats)
 
     def _tasks_changed(self) -> None:
         self.notices.tasks_changed(self.services.tasks.running)

@@ -381,9 +381,9 @@ def post_text(result: WebhookResult) -> str:
 
 
 def subject_text(rule: AlertRule, subject: str) -> str:
-    """Subject of a finding in words: a delay level is a number and needs a word, topics and groups have names."""
+    """Subject of a finding in words: a delay level needs a word, a dead letter topic is its group."""
     is_level = bool(subject) and split_series(rule.series)[0] == "level"
-    return tr("level {level}", level=subject) if is_level else subject
+    return tr("level {level}", level=subject) if is_level else subject.removeprefix(reserved.DLQ_PREFIX)
 
 
 def change_words(change: AlertChange) -> str:
@@ -393,7 +393,7 @@ def change_words(change: AlertChange) -> str:
     series = change.rule.series
     value, limit = value_text(series, change.value), value_text(series, change.rule.threshold)
     if not change.is_firing:
-        return tr("{alert} is over, now {value}", alert=name, value=value)
+        return tr("No longer: {alert}; now {value}", alert=name, value=value)
     if change.rule.above:
         return tr("{alert}: {value}, above {limit}", alert=name, value=value, limit=limit)
     return tr("{alert}: {value}, below {limit}", alert=name, value=value, limit=limit)

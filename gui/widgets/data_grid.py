@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -67,6 +67,8 @@ COPIED_MAX = 10_000
 """Rows of a copied table; more are exported."""
 PANEL_EDGE = 2
 """Px from the edge of a panel to its content."""
+PLACEHOLDER_HEIGHT = 160
+"""Px of a table that fits its rows and has none."""
 
 
 class CopyFormat(Enum):
@@ -264,6 +266,8 @@ class DataGrid(QWidget, Generic[R]):
         self.selected_key: Hashable | None = None
         """Key of the selected row; kept while the row is filtered away."""
         self._last_told: Hashable | None = None
+        self._rows_most = self._fitted = 0
+        """Rows that decide the height, and that height; 0: it takes what it gets."""
         self.view = GridView(theme)
         self.view.setModel(model)
         self.columns = GridColumns(self.view, model)
@@ -293,6 +297,7 @@ class DataGrid(QWidget, Generic[R]):
 
     def _take_density(self) -> None:
         self.view.verticalHeader().setDefaultSectionSize(self._theme.density.value)
+        self._fit()
 
     def _write_texts(self) -> None:
         """Write the cells, and name the table for screen readers."""
@@ -388,6 +393,29 @@ class DataGrid(QWidget, Generic[R]):
             self._last_told = self.selected_key if current else None
             self.selected.emit(self.selected_row if current else None)
 
+    def fit_rows(self, most: int) -> None:
+        """Be as high as the shown rows are, up to ``most`` of them; the panel around takes its height (see `fitting_panel`)."""
+        self._rows_most = most
+        self._fit()
+
+    def _fit(self) -> None:
+        if not self._rows_most:
+            return
+        rows = min(self.model.rowCount(), self._rows_most)
+        row_height = self.view.verticalHeader().defaultSectionSize()
+        has_none = self._stack.currentWidget() is self.placeholder
+        height = PLACEHOLDER_HEIGHT if has_none else Size.HEADER + rows * row_height + 2
+        if height != self._fitted:
+            self._fitted = height
+            self.setMaximumHeight(height)
+            # A layout gives wrapped words their least height otherwise.
+            self.setMinimumHeight(height if has_none else 0)
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(hint.width(), self._fitted) if self._rows_most else hint
+
     def _shown_changed(self) -> None:
         key = self.selected_key
         if key is not None and not self.view.selectionModel().hasSelection():
@@ -433,6 +461,7 @@ class DataGrid(QWidget, Generic[R]):
         if text:
             self.placeholder.show_error(text, detail, action, on_action)
             self._stack.setCurrentWidget(self.placeholder)
+            self._fit()
         else:
             self._show_state()
 
@@ -448,6 +477,7 @@ class DataGrid(QWidget, Generic[R]):
             self._stack.setCurrentWidget(self.view)
             if had_keyboard:
                 self.view.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._fit()
 
     def take_keyboard(self) -> None:
         """Focus the rows, or as soon as there are some."""

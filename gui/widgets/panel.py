@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.widgets.basic import ElidedLabel, column, label, row
 from gui.widgets.paint import paint_sparkline
 from gui.widgets.repaint import repaint_with
@@ -74,14 +74,12 @@ class Panel(QFrame):
             self._line.insertWidget(self._line.count() if before is None else self._line.indexOf(before), widget)
 
 
-def in_panel(widget: QWidget, *, above: QWidget | None = None) -> QWidget:
-    """A tab page of one panel with a table, and a widget above it."""
-    page = QWidget()
+def fitting_panel(widget: QWidget) -> Panel:
+    """A panel as high as its table, which fits its rows (`gui.widgets.data_grid.DataGrid.fit_rows`)."""
     panel = Panel(flush=True)
     panel.content.addWidget(widget)
-    first = () if above is None else (above,)
-    page.setLayout(column(*first, (panel, 1), spacing=-1, margins=(0, Size.GAP, 0, 0)))
-    return page
+    panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+    return panel
 
 
 class Tile(QFrame):

@@ -40,7 +40,7 @@ class StepButton(QAbstractButton):
         self._fact_font = text_font(Size.CAPTION)
         repaint_with(self, theme)
 
-    def show_facts(self, title: str, fact: str, *, is_done: bool, count: int) -> None:
+    def show_facts(self, title: str, fact: str, *, is_done: bool, count: int, why_not: str = "") -> None:
         """Update the step; ``count`` is the number of steps of the bar."""
         if (title, fact, is_done) != (self.text(), self.fact, self.is_done):
             self.setText(title)
@@ -50,7 +50,7 @@ class StepButton(QAbstractButton):
         state = tr("done") if is_done else ""
         words = tr("Step {number} of {count}: {title}", number=self._number, count=count, title=title)
         self.setAccessibleName(", ".join(filter(None, (words, fact, state))))
-        self.setToolTip(tip_text(fact))
+        self.setToolTip(tip_text(why_not or fact))
 
     def sizeHint(self) -> QSize:
         return QSize(CIRCLE + GAP + self._words_width() + 6, HEIGHT)
@@ -79,7 +79,7 @@ class StepButton(QAbstractButton):
             tick = icon_pixmap("check", tokens.healthy, 13, self.devicePixelRatioF())
             painter.drawPixmap(circle.center() - QPointF(6.5, 6.5), tick)
         else:
-            painter.setPen(QColor(tokens.on_accent if is_shown else tokens.text_2))
+            painter.setPen(QColor(tokens.on_accent if is_shown else tokens.text_2 if self.isEnabled() else tokens.text_3))
             painter.setFont(self._fact_font)
             painter.drawText(circle, Qt.AlignmentFlag.AlignCenter, str(self._number))
         self._paint_words(painter)
@@ -92,8 +92,9 @@ class StepButton(QAbstractButton):
     def _paint_words(self, painter: QPainter) -> None:
         tokens, left, half = self._theme.tokens, CIRCLE + GAP, self.height() / 2
         width = self.width() - left
+        title = tokens.text_1 if self.isEnabled() else tokens.text_3
         lines = (
-            (self.text(), self._title_font, tokens.text_1, QRectF(left, 2, width, half - 2), Qt.AlignmentFlag.AlignBottom),
+            (self.text(), self._title_font, title, QRectF(left, 2, width, half - 2), Qt.AlignmentFlag.AlignBottom),
             (self.fact, self._fact_font, tokens.text_3, QRectF(left, half, width, half - 2), Qt.AlignmentFlag.AlignTop),
         )
         for text, font, colour, box, side in lines:
@@ -130,8 +131,10 @@ class StepBar(QWidget):
         """Show a step without a signal."""
         self.steps[key].setChecked(True)
 
-    def show_step(self, key: str, title: str, fact: str, *, is_done: bool) -> None:
-        self.steps[key].show_facts(title, fact, is_done=is_done, count=len(self.steps))
+    def show_step(self, key: str, title: str, fact: str, *, is_done: bool, why_not: str = "") -> None:
+        """Update a step; ``why_not`` says why it cannot be shown yet."""
+        self.steps[key].setEnabled(not why_not)
+        self.steps[key].show_facts(title, fact, is_done=is_done, count=len(self.steps), why_not=why_not)
 
     def _clicked(self, key: str, _checked: bool = False) -> None:
         self.chosen.emit(key)
@@ -140,8 +143,9 @@ class StepBar(QWidget):
         by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         steps = list(self.steps.values())
         place = next((place for place, step in enumerate(steps) if step.hasFocus()), -1)
-        if by and 0 <= place + by < len(steps) and place >= 0:
-            steps[place + by].setFocus(Qt.FocusReason.TabFocusReason)
+        ahead = [step for step in (steps[place + by :: by] if by and 0 <= place + by < len(steps) else []) if step.isEnabled()]
+        if place >= 0 and ahead:
+            ahead[0].setFocus(Qt.FocusReason.TabFocusReason)
         else:
             super().keyPressEvent(event)
 

@@ -5,9 +5,10 @@ They take room of the page, which gets lower meanwhile, and cover nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QWidget
@@ -20,6 +21,8 @@ from gui.words.text import Words, said, tr
 TOASTS_MAX = 3
 TOAST_MS = 6_000
 NOTICES_KEPT = 100
+TOGETHER_S, LOOKED_AT = 60.0, 8
+"""Notices of a kind become one within this time, and where it is among the newest."""
 TOAST_WIDTH_MAX = 560
 """A longer text takes further lines."""
 MARGIN = 16
@@ -30,12 +33,30 @@ APART = 6
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """A notice of which many come at once; they become one.
+
+    Attributes:
+        kind: Same for those that belong together.
+        subject: What this one is about.
+        words: Says it of several subjects.
+    """
+
+    kind: str
+    subject: str
+    words: Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True, slots=True)
 class KeptNotice:
     """A notice as the bell lists it."""
 
     words: Words
     state: State
     at: datetime
+    repeats: Repeats | None = None
+    subjects: tuple[str, ...] = ()
+    """What it is about, where several of a kind are one."""
 
     @property
     def text(self) -> str:
@@ -94,6 +115,11 @@ def _token_of(state: State) -> str:
     return "delayed" if state is State.INFO else "text_2" if state is State.PLAIN else state.value
 
 
+def _belong_together(before: KeptNotice, now: KeptNotice) -> bool:
+    kinds = [one.repeats.kind for one in (before, now) if one.repeats is not None]
+    return len(kinds) == 2 and kinds[0] == kinds[1] and (now.at - before.at).total_seconds() <= TOGETHER_S
+
+
 class ToastRoom(QWidget):
     """Where toasts stand, on the right; no room without any."""
 
@@ -143,9 +169,16 @@ class ToastStack(QObject):
         self._room.add(toast)
         self._fit()
 
-    def keep(self, words: Words, state: State) -> None:
-        """Keep a notice under the bell without showing or counting it."""
-        self.kept = [KeptNotice(words, state, datetime.now().astimezone()), *self.kept][:NOTICES_KEPT]
+    def keep(self, words: Words, state: State, repeats: Repeats | None = None) -> None:
+        """Keep a notice under the bell without showing or counting it; with those of its kind of the last minute."""
+        now = datetime.now().astimezone()
+        made = KeptNotice(words, state, now, repeats, () if repeats is None else (repeats.subject,))
+        before = next((one for one in self.kept[:LOOKED_AT] if _belong_together(one, made)), None)
+        if before is not None and repeats is not None:
+            subjects = tuple(dict.fromkeys([*before.subjects, repeats.subject]))
+            if len(subjects) > 1:
+                made = replace(made, words=partial(repeats.words, subjects), subjects=subjects)
+        self.kept = [made, *(one for one in self.kept if one is not before)][:NOTICES_KEPT]
 
     def mark_read(self) -> None:
         self.unread = 0

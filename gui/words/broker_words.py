@@ -6,7 +6,8 @@ The broker writes English. A text of a known form is translated with its names a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gui.theme.tokens import State
@@ -214,6 +215,28 @@ def event_text(event: Occurred) -> str:
     if event.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(event.text))
     return broker_text(event.text)
+
+
+_REPEATED = {
+    "topic_created": "{count} topics were created: {names}",
+    "topic_deleted": "{count} topics were deleted: {names}",
+    "members_changed": "Members of {count} groups changed: {names}",
+}
+NAMES_SHOWN = 6
+
+
+def repeated_words(kind: str) -> Callable[[Sequence[str]], str] | None:
+    """Words for several events of a kind, from what each is about; None for kinds that come one by one."""
+    form = _REPEATED.get(kind)
+    return None if form is None else partial(_repeated_text, form)
+
+
+def _repeated_text(form: str, subjects: Sequence[str]) -> str:
+    shown, more = subjects[-NAMES_SHOWN:][::-1], len(subjects) - NAMES_SHOWN
+    names = ", ".join(shown)
+    if more > 0:
+        names = tr("{names}, +{more}", names=names, more=more)
+    return tr(form, count=len(subjects), names=names)
 
 
 def event_state(event: Occurred) -> State:

@@ -358,6 +358,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Default": "What the broker does where nobody set anything.",
         "broker_settings/Note": "Whether the value can be changed now, and whether it differs from its default.",
         "Setting": "Key of the setting, as in broker.conf.",
+        "broker_settings/Can change": "When the setting can be changed: now, at a start of the broker, or never.",
         "broker_settings/Value": "The value with which the broker works now.",
     },
     Origin.EVENTS: {
@@ -371,6 +372,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
     Origin.ALERTS: {
         "Fires": "The condition: above or below which value, and for how long.",
         "Found": "The subject that is worst now, and its value.",
+        "Severity": "How bad it is when the rule fires, as its author chose.",
         "Rule": "Name of the rule; its tool tip names the series.",
         "alerts/State": "Quiet, pending (true, but not for long enough), firing, muted or unknown.",
     },

@@ -16,7 +16,7 @@ from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, cha
 from gui.theme.tokens import State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
-from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series
+from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
 from gui.views.events.words import text_of
 from gui.words.text import load_catalogue
 from monitoring.admin.events import EventRow
@@ -104,7 +104,7 @@ def test_an_alert_is_told_once_and_again_when_it_is_over(make_center, quiet, win
     quiet.push_later(1_000)
     put_rate(quiet, 10.0)
     quiet.push_later(1_000)
-    assert window.notices == [("Fast: 1,284 /s, above 1,000 /s", State.WARNING), ("Fast is over, now 10 /s", State.HEALTHY)]
+    assert window.notices == [("Fast: 1,284 /s, above 1,000 /s", State.WARNING), ("No longer: Fast; now 10 /s", State.HEALTHY)]
 
 
 def test_rules_are_asked_about_once_a_second(make_center, quiet):
@@ -281,14 +281,14 @@ def test_an_alert_says_what_is_wrong_and_where_to_look(qapp, series, subject, ti
 def test_an_alert_from_below_says_its_rule(qapp):
     one = alert("group:g.lag_messages", "g")
     below = replace(one, rule=replace(one.rule, above=False))
-    assert alert_texts(below) == ("Fast: g: 20", "Fast: < 1,000")
+    assert alert_texts(below) == ("Fast: g: 20", "rule “Fast”: below 1,000")
 
 
 def test_changes_and_results_in_words(qapp):
-    assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "Fast: x is over, now 5 /s"
+    assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "No longer: Fast: x; now 5 /s"
     assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5 /s, below 1,000 /s"
     late = replace(RULE, series="level:*.late_p99_ms")
-    assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "Fast: level 7 is over, now 5 ms"
+    assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "No longer: Fast: level 7; now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
 
@@ -297,12 +297,14 @@ def test_a_duration_is_told_as_its_rule_says_it(qapp):
     assert change_words(AlertChange(behind, "billing", 635_412.0, True, 0)) == (
         "A group is far behind: billing: 10 min, above 10 min"
     )
-    assert change_words(AlertChange(behind, "billing", 212.0, False, 0)) == "A group is far behind: billing is over, now 212 ms"
+    assert (
+        change_words(AlertChange(behind, "billing", 212.0, False, 0)) == "No longer: A group is far behind: billing; now 212 ms"
+    )
     assert condition_text(behind).startswith("> 10 min")
     kept = "A group is far behind: billing: 635,412 ms, above 600,000 ms"
     assert text_of(EventRow(0, 0, "alert", "", kept)) == "A group is far behind: billing: 10 min, above 10 min"
     assert text_of(EventRow(0, 0, "alert", "", "Store: 2,048 B, above 1,024 B")) == "Store: 2.0 KiB, above 1.0 KiB"
-    assert text_of(EventRow(0, 0, "alert", "", "Fast is over, now —")) == "Fast is over, now —"
+    assert text_of(EventRow(0, 0, "alert", "", "Fast is over, now —")) == "No longer: Fast; now —"
 
 
 def test_the_desktop_is_told_of_durations_in_the_same_words(qtbot, tmp_path, theme, monkeypatch):
@@ -340,7 +342,7 @@ def test_rules_stand_where_their_findings_put_them(make_view, source):
     assert states["lag"] is AlertState.PENDING
     assert states["disk"] is AlertState.OK
     assert view.grid.selected_row.rule.rule_id == "lag"
-    assert view.chart_panel.subtitle == "group:payment-settle.lag_messages"
+    assert view.chart_panel.subtitle == "Lag: group payment-settle"
     assert view.told.index(0, 1).data() == "Lag above 15,000 for 1 min: 16,870"
 
 
@@ -466,6 +468,12 @@ def test_a_name_that_is_being_written_stays_when_the_language_changes(make_view,
 def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
+        (
+            "alert",
+            "Delayed messages are late: level 9: 1,204 ms, above 1,000 ms",
+            "延时消息投递过晚：级别 9: 1.2 秒，高于 1.0 秒",
+        ),
+        ("alert", "Dead letters: %DLQ%g: 1, above 0", "死信：g: 1，高于 0"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
         ("unjudged", "Lag of a group cannot be judged: no full answer of b, c", "消费组堆积 无法判断：b, c 未完整应答"),
         ("unjudged", "Mine cannot be judged: it was not read of all yet", "Mine 无法判断：尚未全部读取"),
@@ -517,11 +525,11 @@ def test_one_subject_of_a_rule_is_muted_from_the_menu(make_view, source):
     view = make_view(source)
     view.grid.select_key("dead-letters")
     subjects = [action.menu() for action in view._mute_menu().actions() if action.menu() is not None]
-    next(menu for menu in subjects if menu.title() == "%DLQ%stock-worker").actions()[0].trigger()
+    next(menu for menu in subjects if menu.title() == "stock-worker").actions()[0].trigger()
     rule = view.grid.selected_row.rule
     assert rule.mutes == (("%DLQ%stock-worker", TAKEN_MS + 3_600_000),)
     titles = [action.text() for action in view._mute_menu().actions() if action.menu() is not None]
-    assert "%DLQ%stock-worker, muted" in titles
+    assert "stock-worker, muted" in titles
 
 
 def test_an_address_that_cannot_be_used_says_why(make_view, source):
@@ -571,3 +579,30 @@ def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
 )
 def test_units_follow_the_name(series, unit):
     assert unit_of(series) == unit
+
+
+@pytest.mark.parametrize(
+    ("series", "words"),
+    [
+        ("group:billing.lag_messages", "Lag: group billing"),
+        ("group:*.lag_messages", "Lag: every group"),
+        ("level:3.late_p99_ms", "Lateness p99: level 3"),
+        ("topic:%DLQ%*.kept_messages", "Dead letters: every group"),
+        ("topic:orders.put_rate", "Messages in: topic orders"),
+        ("totals.put_p99_ms", "Put latency p99"),
+        ("totals.something", "totals.something"),
+        ("nonsense", "nonsense"),
+    ],
+)
+def test_a_series_is_said_in_words(qapp, series, words):
+    assert series_words(series) == words
+
+
+def test_the_severity_of_a_rule_is_listed_and_has_a_colour_only_while_it_fires(make_view, source):
+    view = make_view(source)
+    at = next(place for place, column in enumerate(view.rules.columns) if column.key == "severity")
+    column = view.rules.columns[at]
+    assert {column.text(row) for row in view.rules.rows} <= {"Critical", "Warning", "Notice"}
+    firing = {row.rule.rule_id: column.state(row) for row in view.rules.rows}
+    assert firing["dead-letters"] is State.WARNING
+    assert firing["disk"] is None

@@ -13,7 +13,8 @@ from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.view import APART, DIFFERS, BrokerSettingsView
+from gui.views.broker_settings.subjects import SUBJECTS, subject_of
+from gui.views.broker_settings.view import APART, DIFFERS, BrokerSettingsView, section_of
 from gui.words.text import load_catalogue
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
@@ -48,13 +49,36 @@ def test_every_live_setting_is_explained_in_both_languages():
     assert [text for text in EXPLANATIONS.values() if text not in load_catalogue("zh")] == []
 
 
-def test_settings_are_listed_with_what_can_be_changed_first(make_view, source):
+def test_settings_are_listed_by_subject_with_what_can_be_changed_first(make_view, source):
     view = make_view(source)
     hold_to_rules(view.model)
 
     live = sum(spec.is_live for spec in setting_specs().values())
     assert f"{live} can be changed now, 1 not at their default, read 02:15:02" in view.header.facts
-    assert all(one.setting.is_live for one in view.model.shown_rows[:live])
+    by_subject = [(section_of(one), one.setting.is_live) for one in view.model.shown_rows]
+    assert by_subject == sorted(by_subject, key=lambda one: (SUBJECTS.index(one[0]), not one[1]))
+    changes = {view.model.index(row, 4).data() for row in range(view.model.rowCount())}
+    assert {"Now", "At a start"} <= changes
+
+
+@pytest.mark.parametrize(
+    ("key", "subject"),
+    [
+        ("flushDiskType", "Flush and sync"),
+        ("diskMaxUsedSpaceRatio", "Disk and cleaning"),
+        ("transactionTimeOut", "Transactions"),
+        ("popPollingSize", "Consumption"),
+        ("timerWheelEnable", "Delay and timers"),
+        ("sendMessageThreadPoolNums", "Messages"),
+        ("somethingOfAnotherVersion", "Other settings"),
+    ],
+)
+def test_a_setting_is_under_the_heading_of_its_subject(key, subject):
+    assert subject_of(key) == subject
+
+
+def test_no_known_setting_is_without_a_subject():
+    assert [key for key in setting_specs() if subject_of(key) == "Other settings"] == []
 
 
 def test_the_search_finds_names_values_and_explanations(make_view, source):

@@ -12,8 +12,9 @@ from broker_core.api import read_csv
 from gui.models.table import CellKind, Column, ColumnTableModel, first_word, painted_text
 from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import LIGHT, State
+from gui.widgets.basic import column
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.panel import Panel
+from gui.widgets.panel import Panel, fitting_panel
 from gui.widgets.row_painter import _shortened
 from gui.words.text import said
 
@@ -317,3 +318,24 @@ def test_selected_rows_can_be_dragged_into_other_programs(qtbot, theme):
     data = grid.dragged()
     assert data.text().splitlines() == ["Name", "b"]
     assert bytes(data.data("text/csv").data()).decode().split() == ["Name", "b"]
+
+
+def test_a_table_that_fits_its_rows_is_as_high_as_they_are(qtbot, theme):
+    model = ColumnTableModel([Column("name", "Name", str)], lambda row: row)
+    grid = DataGrid(model, theme)
+    grid.set_empty("Nothing")
+    page = QWidget()
+    page.setLayout(column(fitting_panel(grid), 1))
+    qtbot.addWidget(page)
+    page.resize(400, 700)
+    page.show()
+    grid.fit_rows(4)
+    row = theme.density.value
+    heights = []
+    for count in (0, 2, 3, 9):
+        model.set_rows([str(number) for number in range(count)])
+        qtbot.waitUntil(lambda: grid.height() == grid.sizeHint().height())
+        heights.append(grid.height())
+    assert heights[2] - heights[1] == row
+    assert heights[3] - heights[2] == row, "it scrolls with more rows"
+    assert heights[0] > heights[1], "there is room for the words"

@@ -101,6 +101,20 @@ def send_all(flow, qtbot, source, count):
     qtbot.waitUntil(lambda: len(sends(source)) == count and bool(closed))
 
 
+def test_what_was_not_sent_is_neither_verified_nor_closed(view, flow, qtbot, source):
+    select(view, 3)
+    for key in (VERIFY, CLOSE):
+        qtbot.mouseClick(flow.bar.steps[key], Qt.MouseButton.LeftButton)
+        assert view.sides.currentWidget() is flow.sides[INSPECT]
+        assert flow.bar.steps[key].toolTip() == "Send dead letters again first."
+    steps = list(flow.bar.steps.values())
+    steps[2].setFocus()
+    qtbot.keyClick(steps[2], Qt.Key.Key_Right)
+    assert steps[2].hasFocus(), "there is no step ahead that can be shown"
+    send_all(flow, qtbot, source, 1)
+    assert all(step.isEnabled() for step in steps)
+
+
 def test_the_steps_say_what_stands_in_each(view, flow):
     select(view, 3, 5, 7)
     assert facts(flow) == {
@@ -124,11 +138,15 @@ def test_a_step_is_made_when_it_is_gone_to_and_knows_what_was_chosen_before(view
     assert view.flow.resend.make().all_button.text() == "Resend 2…"
 
 
-def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot):
+def test_each_step_has_its_side_by_mouse_and_by_keyboard(view, flow, qtbot, source):
+    select(view, 3)
+    send_all(flow, qtbot, source, 1)
     for key in STEPS:
         qtbot.mouseClick(flow.bar.steps[key], Qt.MouseButton.LeftButton)
         assert view.sides.currentWidget() is flow.sides[key]
     steps = list(flow.bar.steps.values())
+    with qtbot.waitActive(view):
+        view.activateWindow()
     steps[-1].setFocus()
     qtbot.keyClick(steps[-1], Qt.Key.Key_Left)
     assert steps[-2].hasFocus()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu
 from shiboken6 import isValid
 
 from broker_core.api import WorkerLostError
+from broker_core.worker.questions.figures import Occurred
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
 from gui.main_window.close_question import CloseQuestion, LossQuestion, losses
 from gui.main_window.detached import DetachedWindow
@@ -676,3 +677,26 @@ def test_tabs_of_last_time_have_the_names_of_their_subjects():
     assert PagePlace("consumers", {"group": "g"}).subject == "g"
     assert PagePlace("topics", {"topic": "orders"}).subject == ""
     assert PagePlace("topic").subject == ""
+
+
+# ---- many notices of a kind --------------------------------------------------------------------------------------------
+
+
+def occurred(kind: str, text: str, subject: str) -> Occurred:
+    return Occurred(kind, text, 0, subject)
+
+
+def test_many_notices_of_a_kind_are_one_line(frame):
+    for number in range(9):
+        frame.source.report(occurred("topic_created", f"Topic t{number} was created", f"t{number}"))
+        frame.source.report(occurred("members_changed", f"Group g{number} has 1 member now: +c", f"g{number}"))
+    shown = [notice.text for notice in frame.window.notices.toasts.kept]
+    assert shown == [
+        "Members of 9 groups changed: g8, g7, g6, g5, g4, g3, +3",
+        "9 topics were created: t8, t7, t6, t5, t4, t3, +3",
+    ]
+
+
+def test_a_notice_of_its_kind_alone_keeps_its_words(frame):
+    frame.source.report(occurred("topic_created", "Topic a was created", "a"))
+    assert [notice.text for notice in frame.window.notices.toasts.kept] == ["Topic a was created"]

@@ -573,7 +573,7 @@ def test_a_group_of_the_broker_is_not_deleted(make_view, window):
     view = make_view(FakeSource())
 
     assert view.dialogs.delete(replace(view.group_grid.selected_row, is_system=True)) is None
-    assert window.notices == [("The broker needs this group itself.", State.WARNING)]
+    assert window.notices == [("The broker needs this group itself.", State.INFO)]
 
 
 # ---- clients ----

@@ -477,7 +477,7 @@ def test_page_and_folder_open_in_the_desktop_or_the_path_is_copied(make_view, qt
     folder = runner.folder / "throughput-1"
     assert opened == [folder / "report.html", folder]
     assert QGuiApplication.clipboard().text() == str(folder)
-    assert [state for _, state in window.notices] == [State.WARNING]
+    assert [state for _, state in window.notices] == [State.INFO]
 
 
 def test_a_table_that_is_gone_is_said(make_view, qtbot, runner):

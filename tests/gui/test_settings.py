@@ -189,7 +189,7 @@ def test_the_look_is_changed_by_the_actions_of_the_window(make_view, source, win
     for name in ("view.theme.light", "window.reset_layout", "help.shortcuts"):
         view.context.actions.add(Action(name, "Close", partial(ran.append, name)))
     view.open({"show": "appearance"})
-    appearance = view.section("appearance")
+    appearance = view.section("appearance").appearance
     appearance.theme.chosen.emit("light")
     appearance.reset.click()
     appearance.scale.activated.emit(3)
@@ -199,8 +199,8 @@ def test_the_look_is_changed_by_the_actions_of_the_window(make_view, source, win
     assert view.context.settings.value(SCALE_KEY) == 175
 
     view.open({"show": "language"})
-    view.section("language").language.chosen.emit("zh")
-    view.section("language").zone.chosen.emit("local")
+    view.section("appearance").language.language.chosen.emit("zh")
+    view.section("appearance").language.zone.chosen.emit("local")
     assert window.languages == ["zh"]
     assert not view.context.times.utc
 

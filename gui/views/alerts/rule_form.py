@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
-from gui.views.alerts.words import SEVERITY_NAMES
-from gui.widgets.basic import form_layout, label, row, show_text
+from gui.views.alerts.words import SEVERITY_NAMES, series_words
+from gui.widgets.basic import ElidedLabel, form_layout, label, row, show_text
 from gui.widgets.inputs import UnitField
 from gui.widgets.said import on_language, push_button, said, said_label, say_items
 from gui.words.amounts import value_text
@@ -49,6 +49,8 @@ class RuleForm(QWidget):
         self.series = QComboBox()
         self.series.setEditable(True)
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.words = ElidedLabel(role="caption")
+        """The series in words."""
         self.side = QComboBox()
         say_items(self.side, ("above", "below"))
         # Its words come later, and in other languages.
@@ -79,7 +81,7 @@ class RuleForm(QWidget):
             choice.currentIndexChanged.connect(lambda _index: self._check())
         for box in (self.enabled, self.desktop, self.webhook):
             box.toggled.connect(lambda _on: self._check())
-        on_language(self, self._write_name)
+        on_language(self, self._write_name, self._write_series)
 
     def show_rule(self, rule: AlertRule | None) -> None:
         """Show a rule. Edits of the rule with the same id stay."""
@@ -155,11 +157,18 @@ class RuleForm(QWidget):
             self._shown_name = shown
             self.name.setText(shown)
 
+    def _write_series(self) -> None:
+        """Say the series in words, if it has some."""
+        series = self.series.currentText().strip()
+        words = series_words(series)
+        self.words.setText(words if words != series else "")
+
     def _build(self) -> None:
         form = form_layout(self, down=6)
         condition = row(self.side, (self.threshold, 1))
         form.addRow(self._labels[0], self.name)
         form.addRow(self._labels[1], self.series)
+        form.addRow("", self.words)
         form.addRow(self._labels[2], condition)
         form.addRow(self._labels[3], self.seconds)
         form.addRow(self._labels[4], self.severity)
@@ -195,6 +204,7 @@ class RuleForm(QWidget):
             return
         reason = ""
         series = self.series.currentText().strip()
+        self._write_series()
         self.threshold.set_unit(unit_of(series))
         try:
             made = self.rule()

@@ -9,8 +9,9 @@ import numpy as np
 from broker_core.api import UsageError
 from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column
-from gui.operations.alert_center import subject_text
-from gui.views.alerts.words import STATE_COLOURS, STATE_NAMES, cause_text, condition_text
+from gui.operations.alert_center import SEVERITY_STATES, subject_text
+from gui.theme.tokens import State
+from gui.views.alerts.words import SEVERITY_NAMES, STATE_COLOURS, STATE_NAMES, cause_text, condition_text, series_words
 from gui.views.events.words import text_of
 from gui.words.amounts import value_text
 from gui.words.text import TimeZoneChoice, tr
@@ -88,10 +89,17 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
     return [
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
                state=lambda one: STATE_COLOURS[one.state], tip=lack_tip, width=100),
-        Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG, tip=lambda one: one.rule.series),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=160, gives_way=1),
+        Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
+               tip=lambda one: series_words(one.rule.series)),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150, gives_way=1),
         Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=182),
+        Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
+               sort=lambda one: int(one.rule.severity), width=74),
     ]  # fmt: skip
+
+
+def _severity_state(one: RuleRow) -> State | None:
+    return SEVERITY_STATES[one.rule.severity] if one.state is AlertState.FIRING else None
 
 
 def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:

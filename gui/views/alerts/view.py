@@ -22,7 +22,7 @@ from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
-from gui.views.alerts.words import condition_text, known_series
+from gui.views.alerts.words import condition_text, known_series, series_words
 from gui.views.chart_tools import join_charts, window_link
 from gui.views.list_read import shown_read
 from gui.views.page import PageArguments, PageContext, PageView
@@ -52,7 +52,7 @@ SUBJECTS_MUTED_SINGLY = 12
 """Subjects in the menu of mutes."""
 UNITS_ON_AXIS = ("ms", "B")
 """Units shown on the axis; longer ones stand in the title."""
-LIST_WIDTH = 644
+LIST_WIDTH = 700
 LOWER_HEIGHT = 210
 
 
@@ -234,7 +234,7 @@ class AlertsView(PageView):
         words = text.casefold().split()
 
         def accepts(one: RuleRow) -> bool:
-            shown = f"{one.rule.name} {tr(one.rule.name)} {one.rule.series}".casefold()
+            shown = f"{one.rule.name} {tr(one.rule.name)} {one.rule.series} {series_words(one.rule.series)}".casefold()
             return all(word in shown for word in words)
 
         self.rules.set_filter(accepts if words else None)
@@ -285,7 +285,7 @@ class AlertsView(PageView):
         self.mute_button.setEnabled(rule is not None and rule is not self._draft)
         self.delete_button.setEnabled(rule is not None)
         subject = drawn_series(chosen, self._state) if chosen is not None and self._state is not None else ""
-        words = ", ".join(filter(None, (subject, unit_of(subject))))
+        words = ", ".join(filter(None, (series_words(subject), unit_of(subject))))
         self.lack.setText(chosen.lack_words if chosen is not None else "")
         self.lack.setVisible(chosen is not None and bool(chosen.lack_words))
         self.chart_panel.set_title(tr(rule.name) if rule is not None else tr("No rule selected"), words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from broker_core.api import UsageError
 from broker_core.api import names as reserved
 from gui.operations.alert_center import OpenAlert, subject_text
 from gui.theme.tokens import State
@@ -42,6 +43,64 @@ def condition_text(rule: AlertRule) -> str:
     return tr("{condition} for {time}", condition=limit, time=duration_text(rule.for_ms)) if rule.for_ms else limit
 
 
+def condition_words(rule: AlertRule) -> str:
+    """``above 15,000 for 60 s``."""
+    limit = value_text(rule.series, rule.threshold)
+    words = tr("above {limit}", limit=limit) if rule.above else tr("below {limit}", limit=limit)
+    return tr("{condition} for {time}", condition=words, time=duration_text(rule.for_ms)) if rule.for_ms else words
+
+
+FIGURES = {
+    ("topic", "put_rate"): "Messages in",
+    ("topic", "got_rate"): "Messages out",
+    ("topic", "kept_messages"): "Kept messages",
+    ("group", "lag_messages"): "Lag",
+    ("group", "behind_ms"): "Age of the lag",
+    ("group", "got_rate"): "Messages out",
+    ("group", "members"): "Members online",
+    ("group", "unattended_messages"): "Lag that nobody consumes",
+    ("group", "lost_messages"): "Messages lost unread",
+    ("group", "beyond_messages"): "Messages beyond the end",
+    ("level", "pending"): "Delayed messages",
+    ("level", "overdue_ms"): "Overdue time",
+    ("level", "late_p50_ms"): "Lateness p50",
+    ("level", "late_p99_ms"): "Lateness p99",
+    ("level", "delivered_rate"): "Delivered messages",
+    (TOTALS, "lag_messages"): "Lag",
+    (TOTALS, "put_rate"): "Messages in",
+    (TOTALS, "got_rate"): "Messages out",
+    (TOTALS, "put_p50_ms"): "Put latency p50",
+    (TOTALS, "put_p99_ms"): "Put latency p99",
+    (TOTALS, "disk_used_percent"): "Disk used",
+    (TOTALS, "store_bytes"): "Size of the store",
+    (TOTALS, "dead_letters"): "Dead letters",
+    (TOTALS, "transactions_given_up"): "Transactions given up",
+    (TOTALS, "transactions_pending"): "Undecided transactions",
+    (TOTALS, "connections"): "Connections",
+    (TOTALS, "producers"): "Producers",
+    (TOTALS, "consumers"): "Consumers",
+}
+"""Kind and figure of a series → English title."""
+_EVERY = {"topic": "every topic", "group": "every group", "level": "every delay level"}
+
+
+def series_words(series: str) -> str:
+    """A series in words: ``Lag: group billing``; one without words, or that is none, as it is written."""
+    try:
+        kind, subject, figure = split_series(series)
+    except UsageError:
+        return series
+    title = FIGURES.get((kind, figure))
+    if title is None:
+        return series
+    if kind == TOTALS:
+        return tr(title)
+    if figure == "kept_messages" and subject.startswith(reserved.DLQ_PREFIX):
+        title, kind, subject = "Dead letters", "group", subject.removeprefix(reserved.DLQ_PREFIX)
+    names = {"topic": "topic {name}", "group": "group {name}", "level": "level {name}"}
+    return f"{tr(title)}: {tr(_EVERY[kind]) if subject == '*' else tr(names[kind], name=subject)}"
+
+
 def known_series(state: ClusterState | None) -> list[str]:
     """Series to choose from: figures of the broker, of every topic, group and level, and of each topic and group by name."""
     wide = [f"{kind}:*.{figure}" for kind, figures in KINDS.items() for figure in figures]
@@ -74,7 +133,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     kind, _pattern, figure = split_series(rule.series)
     subject = subject_of(alert)
     count = count_text(value)
-    reason = tr("{rule}: {condition}", rule=tr(rule.name), condition=condition_text(rule))
+    reason = tr("rule “{rule}”: {condition}", rule=tr(rule.name), condition=condition_words(rule))
     titles: Mapping[tuple[str, str], Callable[[], str]] = {
         ("group", "lag_messages"): lambda: tr("{group} lags by {count}", group=subject, count=count),
         ("group", "unattended_messages"): lambda: tr("Nobody consumes for {group}", group=subject),

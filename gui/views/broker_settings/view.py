@@ -30,6 +30,7 @@ from gui.views.broker_settings.changes import (
 )
 from gui.views.broker_settings.detail import SettingDetail, human_text, value_text
 from gui.views.broker_settings.explanations import EXPLANATIONS
+from gui.views.broker_settings.subjects import SUBJECTS, subject_of
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
@@ -51,7 +52,8 @@ ASK_MS = 10_000
 """Read interval, because other administrators may change settings."""
 UNDO_MAX = 20
 DETAIL_WIDTH = 400
-LIVE, AT_START, FIXED = "Can be changed now", "Set when the broker starts", "Fixed in this broker"
+LIVE, AT_START, FIXED = "Now", "At a start", "Never"
+"""When a setting can be changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def setting_columns() -> list[Column[SettingRow]]:
                state=lambda _one: State.PENDING, width=126),
         Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True,
                tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=1),
+        Column("change", "Can change", lambda one: tr(change_text(one)), dim=True, width=88, gives_way=2),
         Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
                state=_note_state, width=100),
     ]  # fmt: skip
@@ -118,6 +121,11 @@ def _note_state(one: SettingRow) -> State:
 
 def section_of(one: SettingRow) -> str:
     """Heading of a setting."""
+    return subject_of(one.setting.key)
+
+
+def change_text(one: SettingRow) -> str:
+    """When a setting can be changed; English, shown through `tr`."""
     if one.setting.is_live:
         return LIVE
     return FIXED if one.setting.spec is None else AT_START
@@ -140,7 +148,7 @@ class BrokerSettingsView(PageView):
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
         self.header.add_action(self.undo_button, self.review_button)
         self.model = ColumnTableModel(
-            setting_columns(), lambda one: one.setting.key, section=section_of, sections=(LIVE, AT_START, FIXED), parent=self
+            setting_columns(), lambda one: one.setting.key, section=section_of, sections=SUBJECTS, parent=self
         )
         self.filter = ListFilter(
             theme, self.model, SHOWN_NAMES, "Search by name, value or explanation", accepts=is_shown, text_of=searched_text
@@ -298,8 +306,11 @@ class BrokerSettingsView(PageView):
 
     def _show(self) -> None:
         is_failed = self._list_read.is_failed
-        rows = [] if is_failed else [SettingRow(setting, self._staged.get(setting.key)) for setting in self._settings]
+        # What can be changed now is first under each heading.
+        settings = [] if is_failed else sorted(self._settings, key=lambda setting: not setting.is_live)
+        rows = [SettingRow(setting, self._staged.get(setting.key)) for setting in settings]
         self.model.set_rows(rows)
+        self.grid.set_hidden(set() if self._staged else {"staged"})
         self._list_read.show_in(self.grid, lambda: tr("The broker's settings were not read."), self.refresh)
         self.grid.select_first()
         self.filter.choice.show_segment(APART, shown=len(self._brokers) > 1)

@@ -16,14 +16,14 @@ from gui.plots.ownership_strip import rows_of
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import join_charts
-from gui.views.consumers.columns import finding_words
+from gui.views.consumers.columns import finding_words, needless_columns, position_columns
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
 from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import Notice
-from gui.widgets.panel import Panel, in_panel
+from gui.widgets.panel import Panel, fitting_panel
 from gui.widgets.said import on_language, said
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text, tr
@@ -125,18 +125,47 @@ class OwnershipPanel(QWidget):
 
 
 FINDINGS_SHOWN = 4
+ROWS_FITTED = 12
+"""Rows of a table that is as high as they are; it scrolls with more."""
 COLUMN_WIDTHS = {"held": 732, "threads": 672}
 """Below this width of the table of members a column is hidden."""
 
 
 class MembersPanel(QWidget):
-    """The clients, below a notice with what brokers did not report. The page owns the model."""
+    """The clients, below a notice with what brokers did not report, above the queues of the selected one.
+
+    The page owns the model.
+    """
 
     def __init__(self, model: ColumnTableModel[MemberRow], theme: ThemeManager) -> None:
         super().__init__()
+        self._positions: Sequence[PositionRow] = ()
         self.grid = DataGrid(model, theme)
+        self.grid.fit_rows(ROWS_FITTED)
         self.notice = Notice(theme)
-        self.setLayout(column(in_panel(self.grid, above=self.notice), spacing=-1))
+        columns = [one for one in position_columns() if one.key != "owner"]
+        self.queues = ColumnTableModel(columns, lambda row: (row.topic, row.queue_id), parent=self)
+        self.queue_grid = said(DataGrid(self.queues, theme), empty="It owns no queue, or nobody says which.")
+        self._queue_panel = Panel(" ", flush=True)
+        self._queue_panel.content.addWidget(self.queue_grid)
+        fitted = fitting_panel(self.grid)
+        parts = (self.notice, fitted, (self._queue_panel, 1))
+        self.setLayout(column(*parts, spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
+        self.grid.selected.connect(lambda _row: self._show_queues())
+        on_language(self, self._show_queues)
+
+    def show_positions(self, positions: Sequence[PositionRow]) -> None:
+        """Set the positions of the group with their owners."""
+        self._positions = positions
+        self.grid.select_first()
+        self._show_queues()
+
+    def _show_queues(self) -> None:
+        member = self.grid.selected_row
+        owned = [row for row in self._positions if member is not None and row.owner == member.client_id]
+        self.queues.set_rows(owned)
+        self.queue_grid.set_hidden(needless_columns(owned))
+        self._queue_panel.set_title(tr("Queues of the member"), member.client_id if member is not None else "")
 
     def fit(self) -> None:
         """Hide columns without room: the dialog of a client shows them too, and the ID needs the room."""
@@ -150,10 +179,10 @@ class SubscriptionsPanel(QWidget):
     def __init__(self, model: ColumnTableModel[SubscriptionRow], theme: ThemeManager) -> None:
         super().__init__()
         self.grid = DataGrid(model, theme)
+        self.grid.fit_rows(2 * ROWS_FITTED)
         self.findings = [Notice(theme) for _ in range(FINDINGS_SHOWN)]
-        table = Panel(flush=True)
-        table.content.addWidget(self.grid)
-        self.setLayout(column(*self.findings, (table, 1), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
+        margins = (0, Size.GAP, 0, 0)
+        self.setLayout(column(*self.findings, fitting_panel(self.grid), 1, spacing=Size.GAP, margins=margins))
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
         """Show the first findings."""

@@ -57,6 +57,7 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
+from gui.widgets.age_note import AgeNote, age_text
 from gui.widgets.basic import column, fill, label, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -76,7 +77,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 SPARKLINE_POINTS = 60
-GROUP_LIST_WIDTH = 576
+GROUP_LIST_WIDTH = 520
 MEMBERS_AGAIN_MS = 10_000
 TABS = ("lag", "members", "subscriptions", "in flight", "ownership", "offsets", "settings")
 
@@ -124,6 +125,7 @@ class ConsumersView(PageView):
         self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
         self.position_grid = DataGrid(self.positions, theme)
         self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
+        self.position_age = AgeNote()
         self.member_tab = LazyTab(self._make_members)
         self.subscriptions = ColumnTableModel(subscription_columns(), lambda row: (row.topic, row.client_id), parent=self)
         self.subscription_tab = LazyTab(self._make_subscriptions)
@@ -217,7 +219,7 @@ class ConsumersView(PageView):
         pages = (self._lag_page(), *clients, self.ownership, self.offsets, self.settings)
         for page in pages:
             self.tabs.addTab(page, "")
-        self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 624), grows=1), 1)
+        self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 680), grows=1), 1)
 
     def _lag_page(self) -> QWidget:
         page = QWidget()
@@ -225,6 +227,7 @@ class ConsumersView(PageView):
         page.setLayout(lines)
         table = Panel(flush=True)
         table.content.addWidget(self.position_grid)
+        table.content.addWidget(self.position_age)
         fill(lines, (self.lag, 9), (self.heat, 5), (table, 6))
         return page
 
@@ -349,6 +352,7 @@ class ConsumersView(PageView):
         rows = position_rows(state, group, self.context.alerts.lag_limits)
         infos = self.clients.infos if self.clients.group == group else {}
         self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
+        self.position_age.show_age(state.group_age_ms(group))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
         """Show the group in the visible tab only."""
@@ -415,6 +419,7 @@ class ConsumersView(PageView):
         self.members.set_rows(rows)
         if self.member_tab.made is not None:
             self.member_tab.made.fit()
+            self.member_tab.made.show_positions(self.positions.rows)
         self.subscriptions.set_rows(subscription_rows(rows))
 
     def _clients_told(self) -> None:
@@ -501,7 +506,8 @@ class ConsumersView(PageView):
             return
         own = sum(not row.is_system for row in self.groups.rows) if state.lists_all else math.nan
         lag = count_text(state.totals.get("lag_messages"))
-        self.foot.setText(tr("{lag} messages of lag in {count} groups", lag=lag, count=count_text(own)))
+        words = tr("{lag} messages of lag in {count} groups", lag=lag, count=count_text(own))
+        self.foot.setText(" · ".join(filter(None, (words, age_text(state.positions_age_ms())))))
 
     def _filter(self, text: str) -> None:
         words = text.casefold().split()

@@ -209,6 +209,7 @@ class LetterFlow(QObject):
             return ", ".join([*parts, *([tr("{count} were not", count=count_text(failed))] if failed else [])])
 
         self._context.notify(text, state=State.WARNING if failed or doubtful else State.HEALTHY)
+        self._show_steps()
         self.go_to(VERIFY)
 
     def _show_steps(self) -> None:
@@ -223,8 +224,11 @@ class LetterFlow(QObject):
             VERIFY: (_verified(len(sent), consumed), bool(sent) and consumed == len(sent)),
             CLOSE: (tr("{count} still open", count=count_text(left)), bool(self._rows) and not left),
         }
+        outcome = self.verify.made.outcome if self.verify.made is not None else ResendOutcome()
+        why_not = "" if sent or outcome != ResendOutcome() else tr("Send dead letters again first.")
         for step, (fact, is_done) in facts.items():
-            self.bar.show_step(step, tr(STEP_NAMES[step]), fact, is_done=is_done)
+            needs = why_not if step in (VERIFY, CLOSE) else ""
+            self.bar.show_step(step, tr(STEP_NAMES[step]), fact, is_done=is_done, why_not=needs)
 
     @property
     def _changes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
@@ -19,7 +19,8 @@ from gui.words.plain_text import tip_text
 from gui.words.text import tr
 from monitoring.dead_letters import GroupFigures
 
-HEIGHT = 154
+ROWS_FITTED = 5
+"""Groups listed before their table scrolls."""
 NOTE_WIDTH = 360
 
 
@@ -50,7 +51,8 @@ class GroupsPanel(Panel):
         """The group whose note is in the field, and that note."""
         self.add_action(self.note)
         self.content.addWidget(self.grid)
-        self.setFixedHeight(HEIGHT)
+        self.grid.fit_rows(ROWS_FITTED)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.note.editingFinished.connect(self._write_note)
         self.grid.selected.connect(lambda _group: self.show_note())
         self.grid.sort_by("dead", descending=True)

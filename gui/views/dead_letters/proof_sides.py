@@ -70,6 +70,7 @@ class VerifySide(Panel):
         self.model.set_rows(sent)
         self.summary.setText(summary_text(sent))
         self.summary.setVisible(bool(sent))
+        self.next_button.setEnabled(bool(sent))
         self.receipt_button.setEnabled(bool(sent or self.outcome.refused or self.outcome.doubtful))
 
     def show_outcome(self, outcome: ResendOutcome) -> None:

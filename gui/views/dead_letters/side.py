@@ -9,9 +9,11 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.theme.manager import ThemeManager
+from gui.theme.tokens import State
 from gui.views.acting import set_acting
-from gui.views.dead_letters.columns import MARKS, LetterRow, state_of
+from gui.views.dead_letters.columns import LetterRow, state_of
 from gui.widgets.basic import IconButton, column, label, row
+from gui.widgets.chip import Chip
 from gui.widgets.code_view import CodeView
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -21,6 +23,7 @@ from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
 SIDE_WIDTH = 392
+_VERBS = {OPEN: "Mark as open", PARKED: "Park", HANDLED: "Mark as handled"}
 
 
 class LetterSide(Panel):
@@ -46,9 +49,10 @@ class LetterSide(Panel):
         self.body = said(CodeView(theme, "json"), name="Body")
         self.note = said(QLineEdit(), name="Note")
         self.marks = {
-            mark: said_button(theme, "", MARKS[mark][0], on_click=partial(self.marked.emit, mark))
-            for mark in (OPEN, PARKED, HANDLED)
+            mark: said_button(theme, "", text, on_click=partial(self.marked.emit, mark)) for mark, text in _VERBS.items()
         }
+        self.state = Chip(theme)
+        self.add_action(self.state)
         self.resend_button = IconButton(theme, "paper-plane-tilt", " ", role="primary")
         self.proof_line = label(role="caption", wrap=True)
         self.setMinimumWidth(SIDE_WIDTH)
@@ -73,6 +77,7 @@ class LetterSide(Panel):
     def show_letter(self, one: LetterRow | None, selected: int) -> None:
         """Show a letter, or None; marks and the resend apply to the ``selected`` letters."""
         self.set_title(tr("Dead letter"), one.letter.keys if one is not None else tr("none is selected"))
+        self.state.set(*state_of(one) if one is not None else ("", State.PLAIN))
         self.note.setEnabled(one is not None and not self._note_refusal)
         self.note.setToolTip(tip_text(self._note_refusal))
         self.facts.set_pairs([] if one is None else self._pairs(one))

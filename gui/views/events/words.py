@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from broker_core.api import names as reserved
 from gui.theme.tokens import State
 from gui.words.amounts import told_text
 from gui.words.broker_words import broker_text
@@ -84,8 +85,8 @@ _ALERTS = KnownTexts(
     "{alert} is judged again",
     "{alert}: {value}, above {limit}",
     "{alert}: {value}, below {limit}",
-    "{alert} is over, now {value}",
 )
+_OVER = re.compile(r"(?P<alert>.+) is over, now (?P<value>.+)", re.DOTALL)
 _CAUSES = KnownTexts(*CAUSE_TEXTS.values())
 
 
@@ -93,9 +94,12 @@ def text_of(row: EventRow) -> str:
     """What happened, in a sentence."""
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
+    over = _OVER.fullmatch(row.text) if row.group is EventGroup.ALERT else None
+    if over is not None:
+        return tr("No longer: {alert}; now {value}", alert=_alert_name(over["alert"]), value=told_text(over["value"]))
     if row.group is EventGroup.ALERT:
         return _ALERTS.text(
-            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": told_text, "limit": told_text}
+            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": _value_text, "limit": told_text}
         )
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
@@ -107,11 +111,21 @@ def is_failure(row: EventRow) -> bool:
     return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
 
 
+def _value_text(amount: str) -> str:
+    """A value behind its subject: a delay level in words, of a dead letter topic its group."""
+    level = re.match(r"level (\d+)(?=: )", amount)
+    if level is not None:
+        return tr("level {level}", level=level[1]) + told_text(amount)[level.end() :]
+    return told_text(amount.removeprefix(reserved.DLQ_PREFIX))
+
+
 def _alert_name(name: str) -> str:
     """A rule's name followed by its subject; names of shipped rules are translated."""
     rule, *rest = _BEHIND_A_RULE.split(name, maxsplit=1)
     level = _LEVEL.fullmatch("".join(rest))
-    return tr(rule) + (f": {tr('level {level}', level=level[1])}" if level else "".join(rest))
+    return tr(rule) + (
+        f": {tr('level {level}', level=level[1])}" if level else "".join(rest).replace(f": {reserved.DLQ_PREFIX}", ": ")
+    )
 
 
 def _action_text(text: str) -> str:

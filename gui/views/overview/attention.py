@@ -232,6 +232,6 @@ class _Row(QWidget):
         title, reason = alert_texts(alert)
         self.title.setText(title)
         self.age = duration_text(max(0, now_ms - alert.finding.since_ms))
-        self.reason.setText(f"{self.age} · {reason}")
+        self.reason.setText(tr("for {time} · {reason}", time=self.age, reason=reason))
         self.setToolTip(tip_text(f"{title}\n{reason}"))
         self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Show")))

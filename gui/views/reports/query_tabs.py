@@ -27,6 +27,8 @@ KEEP_DELAY_MS = 500
 """A text is kept when typing pauses."""
 TITLE_CHARACTERS_MAX = 40
 CLOSED_MAX = 10
+WIDTH_MIN = 60
+"""Qt's own minimum has room for arrows, which would keep the plus away from a single tab."""
 
 
 class QueryTabBar(QTabBar):
@@ -46,6 +48,7 @@ class QueryTabBar(QTabBar):
         self.setExpanding(False)
         self.setDrawBase(False)
         self.setElideMode(Qt.TextElideMode.ElideNone)
+        self.setMinimumWidth(WIDTH_MIN)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

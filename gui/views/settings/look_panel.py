@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime as dt
 
 from PySide6.QtCore import QTime
-from PySide6.QtWidgets import QCheckBox, QComboBox, QTimeEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSizePolicy, QTimeEdit, QWidget
 
 from gui.settings.quiet_hours import QuietHours, keep_quiet_hours, read_quiet_hours
 from gui.settings.values import SCALE_KEY, SCALES_PERCENT, STAY_KEY, SYSTEM_NOTICES_KEY, is_on, whole_number
 from gui.theme.manager import ThemeMode
-from gui.theme.tokens import Density
+from gui.theme.tokens import Density, Size
 from gui.views.page import PageContext
-from gui.widgets.basic import fill, form_layout, label, row, show_text
+from gui.widgets.basic import column, fill, form_layout, label, row, show_text
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, push_button, said, said_label, say, segments
@@ -89,6 +89,22 @@ class LanguagePanel(_Section):
         """Show the present choices."""
         self.language.choose(shown_language())
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
+
+
+class LookPanels(QWidget):
+    """Appearance, and language with time, one above the other."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self.appearance, self.language = AppearancePanel(context), LanguagePanel(context)
+        for panel in (self.appearance, self.language):
+            panel.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.setLayout(column(self.appearance, self.language, 1, spacing=Size.GAP))
+
+    def refresh(self) -> None:
+        """Show the present choices."""
+        self.appearance.refresh()
+        self.language.refresh()
 
 
 class NotificationsPanel(_Section):

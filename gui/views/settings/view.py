@@ -13,7 +13,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.settings.broker_panel import BrokerPanel
 from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
-from gui.views.settings.look_panel import AppearancePanel, LanguagePanel, NotificationsPanel
+from gui.views.settings.look_panel import LookPanels, NotificationsPanel
 from gui.widgets.basic import column, row
 from gui.widgets.lazy_tab import LaterPart
 from gui.widgets.said import said_button
@@ -23,13 +23,12 @@ from monitoring.state import ClusterState
 NAVIGATION_WIDTH = 190
 
 
-Section = ConnectionsPanel | BrokerPanel | AppearancePanel | LanguagePanel | KeyboardPanel | NotificationsPanel
+Section = ConnectionsPanel | BrokerPanel | LookPanels | KeyboardPanel | NotificationsPanel
 
 _SECTIONS: tuple[tuple[str, str, str, Callable[[PageContext], Section]], ...] = (
     ("connections", "Connections", "share-network", ConnectionsPanel),
     ("broker", "Embedded broker", "database", BrokerPanel),
-    ("appearance", "Appearance", "sun", AppearancePanel),
-    ("language", "Language and time", "translate", LanguagePanel),
+    ("appearance", "Look and language", "sun", LookPanels),
     ("keyboard", "Keyboard", "keyboard", KeyboardPanel),
     ("notifications", "Notifications", "bell", NotificationsPanel),
 )
@@ -69,6 +68,8 @@ class SettingsView(PageView):
 
     def open(self, arguments: PageArguments) -> None:
         wanted = arguments.get("show")
+        if wanted == "language":
+            wanted = "appearance"  # a link from before both were one section
         if isinstance(wanted, str) and wanted in self.buttons:
             self.show_section(wanted)
 

@@ -29,6 +29,7 @@ from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
+from gui.widgets.age_note import AgeNote
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -69,6 +70,7 @@ class QueuesPanel(QWidget):
             topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
         )
         self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
+        self.age = AgeNote()
         self.group = said(NameBox(), name="Positions of")
         self.group.setMinimumWidth(160)
         self._group_label = said_label("Positions of")
@@ -129,8 +131,17 @@ class QueuesPanel(QWidget):
             self.composer.made.set_topic(self._topic)
         self._show_groups()
         self._show_rows()
+        self._show_age()
         self._show_skew()
         self._draw()
+
+    def _show_age(self) -> None:
+        """Show how old the oldest part of the table is: of a queue, or of an offset of the chosen group."""
+        state, group = self._state, str(self.group.currentData() or "")
+        if state is None:
+            self.age.show_age(0)
+            return
+        self.age.show_age(max(state.topics_age_ms({self._topic}), state.group_age_ms(group, self._topic)))
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
@@ -138,6 +149,7 @@ class QueuesPanel(QWidget):
         table = Panel(" ", flush=True)
         table.add_action(self._group_label, self.group)
         table.content.addWidget(self.grid)
+        table.content.addWidget(self.age)
         heat = Panel(" ")
         heat.add_action(self.scale, self.skew_chip)
         fill(heat.content, (self.heat, 1), self.skew_note)

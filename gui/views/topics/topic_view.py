@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import JsonBodyError, TopicConfig, read_route
 from broker_core.worker.questions.administration import BrokerAnswer
-from gui.models.consumers import GroupRow, group_rows
+from gui.models.consumers import GroupRow, group_rows, position_rows
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
@@ -20,6 +20,7 @@ from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.consumers.columns import health_chip
+from gui.views.consumers.group_panels import LagHeatPanel
 from gui.views.list_read import shown_read
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
@@ -29,12 +30,13 @@ from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.basic import fill, on_key
+from gui.widgets.age_note import AgeNote
+from gui.widgets.basic import column, fill, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import Placeholder
-from gui.widgets.panel import in_panel
+from gui.widgets.panel import fitting_panel
 from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
@@ -45,6 +47,8 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
 TABS = ("queues", "consumers", "route", "settings")
+ROWS_FITTED = 12
+"""Groups listed before their table scrolls."""
 UNKNOWN_GROUP = TopicGroupRow("", math.nan, math.nan, -1)
 
 
@@ -89,8 +93,9 @@ class TopicView(PageView):
         self.settings = LazyTab(self._make_settings, margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
         self.nothing = Placeholder(theme)
-        for page in (self.queues, in_panel(self.consumer_grid), in_panel(self.route_grid), self.settings):
-            self.tabs.addTab(page, "")
+        self.heat = LaterPart(lambda: LagHeatPanel(context), fill=lambda _made: self._show_heat())
+        self.age = AgeNote()
+        self._build_tabs()
         fill(self.content, (self.nothing, 1), (self.tabs, 1))
         self._connect()
         on_language(self, self._show)
@@ -164,6 +169,18 @@ class TopicView(PageView):
 
     # ---- parts ---------------------------------------------------------------------------------------------------------
 
+    def _build_tabs(self) -> None:
+        pages = QWidget(), QWidget()
+        self.consumer_grid.fit_rows(ROWS_FITTED)
+        self.route_grid.fit_rows(2 * ROWS_FITTED)
+        margins = (0, Size.GAP, 0, 0)
+        pages[0].setLayout(
+            column(fitting_panel(self.consumer_grid), self.age, (self.heat, 1), spacing=Size.GAP, margins=margins)
+        )
+        pages[1].setLayout(column(fitting_panel(self.route_grid), 1, margins=margins))
+        for page in (self.queues, *pages, self.settings):
+            self.tabs.addTab(page, "")
+
     def _make_settings(self) -> StagedSettings[TopicConfig]:
         made = StagedSettings(self.context, TOPIC_SETTINGS)
         made.applied.connect(lambda _name: self.facts.forget())
@@ -175,6 +192,7 @@ class TopicView(PageView):
         self.tabs.currentChanged.connect(lambda _tab: self._show())
         self.queues.queue_wanted.connect(self.show_messages)
         self.queues.composer_wanted.connect(self.ask_send)
+        self.consumer_grid.selected.connect(lambda _row: self._show_heat())
         self.consumer_grid.activated.connect(lambda row: self.context.navigate("consumers", group=row.name))
         self.consumer_grid.menu_asked.connect(self._open_group_menu)
         on_key(self, QKeySequence.StandardKey.Undo, unless_refused(self.context, self._undo_settings))
@@ -264,6 +282,19 @@ class TopicView(PageView):
         groups = group_rows(state, self.context.alerts.lag_limits)
         self.consumers.set_rows(row for row in groups if row.name in self._on_topic)
         self.consumer_grid.view.viewport().update()
+        self.consumer_grid.select_first()
+        self.age.show_age(max((state.group_age_ms(name, self._topic) for name in self._on_topic), default=0))
+        self._show_heat()
+
+    def _show_heat(self) -> None:
+        """Show where the selected group lags on the topic."""
+        group, state = self.consumer_grid.selected_row, self._state
+        if self.heat.made is None or group is None or state is None:
+            return
+        rows = position_rows(state, group.name, self.context.alerts.lag_limits)
+        span_ms = self.context.time_range.window_ms(state.taken_ms)
+        self.heat.made.show_positions(group.name, [row for row in rows if row.topic == self._topic], span_ms)
+        self.heat.made.set_title(tr("Lag by queue over time"), group.name)
 
     def _lag_of(self, group: GroupRow) -> float:
         return self._on_topic.get(group.name, UNKNOWN_GROUP).lag_messages

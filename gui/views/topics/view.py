@@ -29,6 +29,7 @@ from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
+from gui.widgets.age_note import age_text
 from gui.widgets.basic import fill, label, on_key, row
 from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -342,7 +343,9 @@ class TopicsView(PageView):
         lists_all = self._state is None or self._state.lists_all
         lag = count_text(sum(known) if known and lists_all else None)
         count = len(shown) if lists_all else math.nan
-        self.foot.setText(tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(count), lag=lag))
+        words = tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(count), lag=lag)
+        age_ms = self._state.topics_age_ms({topic.name for topic in shown}) if self._state is not None else 0
+        self.foot.setText(" · ".join(filter(None, (words, age_text(age_ms)))))
 
     def _show_selected(self) -> None:
         self.detail.show_topic(self.grid.selected_row, self._state)

@@ -68,6 +68,7 @@ class AtomicPanel(QSplitter):
         self._now_ms = state.taken_ms
         totals = state.totals
         self._is_on = "atomic_open" in totals
+        self._right.setVisible(self._is_on and bool(self.rows.rows))
         self._write_titles(totals)
         if not self._is_on:
             self.grid.set_loading(False)
