@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.packaging.journeys import open_the_window, run_a_report, run_the_core
-from tests.support.fresh_machine import Figures, can_make, copy_sources, fresh_system
+from tests.support.fresh_machine import Figures, can_make, copy_sources, fresh_system, size_mib
 from tests.support.virtual_screen import VirtualScreen
 
 RELEASES = {"bookworm": "Debian 12", "trixie": "Debian 13", "noble": "Ubuntu 24.04"}
@@ -22,6 +22,7 @@ def test_the_script_sets_all_up_on_a_bare_system(suite: str, scratch: Path, figu
     orbit = ["/orbit/orbit"]
     with figures.timed(f"./orbit setup, {RELEASES[suite]}"):
         place.run(*orbit, "setup")
+    figures.note(f"./orbit, {RELEASES[suite]}", MiB=size_mib(place.root / "orbit"))
     folder = "/root/work"
     run_the_core(place, orbit, folder)
     with place.offline() as cut_off:

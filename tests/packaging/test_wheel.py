@@ -98,9 +98,13 @@ def test_installers_of_tools_give_the_command(tool: str, scratch: Path, sources:
     install_tool = [programs / "python", "-I", "-m", "pip", "install", "--quiet", tool]
     subprocess.run(list(map(str, install_tool)), check=True, timeout=LONGEST_S)
     home = programs.parent / "home"
-    variables = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin", "XDG_DATA_HOME": str(home / "data")}
+    bin_folder = home / "programs"
+    variables = {
+        "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin",
+        "UV_TOOL_BIN_DIR": str(bin_folder), "PIPX_BIN_DIR": str(bin_folder),
+    }  # fmt: skip
     command = {
-        "uv": ["uv", "tool", "install", "--native-tls", "--python", sys.executable, "."],
+        "uv": ["uv", "tool", "install", "--system-certs", "--python", sys.executable, "."],
         "pipx": ["pipx", "install", "."],
     }
     given = {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
@@ -109,7 +113,7 @@ def test_installers_of_tools_give_the_command(tool: str, scratch: Path, sources:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LONGEST_S,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    orbit: Command = [home / ".local" / "bin" / "orbit"]
+    orbit: Command = [bin_folder / "orbit"]
     assert Place(programs.parent).run(*orbit, "--version").startswith("orbit 0.")
     run_the_core(Place(programs.parent), orbit, str(programs.parent / "core"))
 
