@@ -26,7 +26,7 @@ def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]
 
 
 @contextlib.contextmanager
-def interrupts(stop: Callable[[], None]) -> Iterator[None]:
+def interrupts(stop: Callable[[], object]) -> Iterator[None]:
     """Call ``stop`` at SIGINT and SIGTERM while the block lasts; only the main thread can."""
     loop = asyncio.get_running_loop()
     numbers = signals.STOP_SIGNALS if threading.current_thread() is threading.main_thread() else ()

@@ -88,9 +88,11 @@ def samples_of(state: ClusterState, names: Names, client_number: Callable[[str],
 
 def _kind(kind: str, names: Sequence[str], *columns: Floats) -> KindSample:
     figures = FIGURES[kind]
-    # Digits of a rate beyond the seventh are noise, and cannot be compressed.
-    tidy = [rounded(values) if name.endswith("_rate") else values for name, values in zip(figures, columns, strict=True)]
-    return KindSample(kind, names, figures, np.stack(tidy, axis=1))
+    table = np.empty((len(names), len(figures)))
+    for place, (name, values) in enumerate(zip(figures, columns, strict=True)):
+        # Digits of a rate beyond the seventh are noise, and cannot be compressed.
+        table[:, place] = rounded(values) if name.endswith("_rate") else values
+    return KindSample(kind, names, figures, table)
 
 
 def split_name(name: str) -> tuple[str, str, str]:

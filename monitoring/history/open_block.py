@@ -31,14 +31,10 @@ class OpenBlock:
         self.begin = begin
         self.end = (begin // RAW_SLOTS + 1) * RAW_SLOTS
         """First slot of the next block, if the run continues."""
+        self.last = begin - 1
+        """Slot of the newest sample; the one before ``begin`` if there is none."""
         self._sampled: NDArray[np.bool_] = np.zeros(self.end - begin, bool)
         self._kinds: dict[str, _Kind] = {}
-
-    @property
-    def last(self) -> int:
-        """Slot of the newest sample; the one before ``begin`` if there is none."""
-        found = np.flatnonzero(self._sampled)
-        return self.begin + int(found[-1]) if len(found) else self.begin - 1
 
     @property
     def sampled(self) -> NDArray[np.bool_]:
@@ -48,6 +44,7 @@ class OpenBlock:
     def add(self, slot: int, kind: str, figures: Sequence[str], subjects: Sequence[int], values: Floats) -> None:
         """Add one kind's values [subjects, figures] of a slot."""
         self._sampled[slot - self.begin] = True
+        self.last = max(self.last, slot)
         if kind not in self._kinds:
             self._kinds[kind] = _Kind(len(self._sampled), figures)
         self._kinds[kind].add(slot - self.begin, figures, subjects, values)

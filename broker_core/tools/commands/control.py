@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from datetime import datetime
 from typing import Any, Protocol
 
 from broker_core.errors import UsageError
-from broker_core.platform import event_loops, signals
+from broker_core.platform import event_loops
 from broker_core.transport.event_loop import interrupts
 
 STOPPED = "it was stopped"
@@ -51,14 +50,14 @@ class Wakeable:
 
 @contextlib.contextmanager
 def cancelled_by_signals() -> Iterator[None]:
-    """Cancel the task of the block at SIGTERM, as asyncio does at SIGINT, so that it ends in order."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    """Cancel the task of the block at SIGINT and SIGTERM, so that it ends in order.
+
+    asyncio's own handler of SIGINT is not set where the signal is ignored at the start, as a shell has it for ``command &``.
+    """
+    task = asyncio.current_task()
     assert task is not None
-    signals.on_signal(loop, signal.SIGTERM, task.cancel)
-    try:
+    with interrupts(task.cancel):
         yield
-    finally:
-        signals.off_signal(loop, signal.SIGTERM)
 
 
 class _CommandLines(asyncio.Protocol):

@@ -8,12 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 
 import pytest
 
-from broker_core.errors import NetworkError
 from broker_core.protocol.codes import RequestCode
 from broker_core.tools.replay.journal import RECEIPT_FILE
 from tests.support.broker_process import CHECKOUT
@@ -21,6 +20,8 @@ from tests.support.fake_cluster import FakeBroker, FakeCluster, on_a_thread, sil
 from tests.support.remoting_peer import eventually
 
 QUEUES, HELD = 2, 60
+IN_THE_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$0" "$@"')
+"""How a shell starts ``command &``: SIGINT is ignored."""
 
 
 @pytest.fixture
@@ -35,8 +36,8 @@ def cluster():
 class Command:
     """A command of the program, as a process; what it says on its error output is collected."""
 
-    def __init__(self, *words: object) -> None:
-        line = [sys.executable, str(CHECKOUT / "main.py"), *map(str, words)]
+    def __init__(self, *words: object, start: Sequence[str] = ()) -> None:
+        line = [*start, sys.executable, str(CHECKOUT / "main.py"), *map(str, words)]
         self.process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.said: list[str] = []
         assert self.process.stderr is not None
@@ -57,8 +58,8 @@ class Command:
 
 
 @contextmanager
-def command(*words):
-    made = Command(*words)
+def command(*words, start=()):
+    made = Command(*words, start=start)
     try:
         yield made
     finally:
@@ -118,28 +119,14 @@ def test_a_replay_that_is_given_up_while_it_gathers_leaves_nothing(cluster, tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def signalled_while_it_looks(number: int, broker: FakeBroker, code: RequestCode, *words: object) -> tuple[int, list[str]]:
-    """Exit code and words of a command that a signal reaches while it waits for an answer of a kind.
-
-    Where a machine stalls for the 3 s in which an answer must come, the command ends before the signal; then once more.
-    """
-    for _attempt in range(10):
-        waits = falls_silent(broker, code)
-        with command(*words) as made:
-            asyncio.run(eventually(waits))
-            ended = made.end(number)
-        if not (ended == NetworkError.exit_code and "did not answer within 3,000 ms" in made.said[-1]):
-            break
-    return ended, made.said
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_copy_that_is_given_up_while_it_looks_copies_nothing(cluster, tmp_path, number):
+@pytest.mark.parametrize(("number", "start"), [(signal.SIGINT, ()), (signal.SIGTERM, ()), (signal.SIGINT, IN_THE_BACKGROUND)])
+def test_a_copy_that_is_given_up_while_it_looks_copies_nothing(cluster, tmp_path, number, start):
+    waits = falls_silent(cluster.brokers[0], RequestCode.GET_TOPIC_STATS_INFO)
     words = ["copy", "--from", cluster.name_server, "--to-store", tmp_path / "home", "--topic", "orders"]
-    words += ["--receipt", tmp_path / "receipt"]
-    code, said = signalled_while_it_looks(number, cluster.brokers[0], RequestCode.GET_TOPIC_STATS_INFO, *words)
-    assert code == 130, said
-    assert said[-1] == "orbit copy: interrupted before anything was copied\n"
+    with command(*words, "--receipt", tmp_path / "receipt", start=start) as copying:
+        copying.until(waits)
+        assert copying.end(number) == 130, copying.said
+        assert copying.said[-1] == "orbit copy: interrupted before anything was copied\n"
     assert not (tmp_path / "receipt").exists()
 
 
