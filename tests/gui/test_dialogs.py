@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QPushButton, QScrollArea, QWidget
 from gui.main_window.close_question import CloseQuestion
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
-from gui.views.chart_tools import show_table
+from gui.views.chart_table import show_table
 from gui.views.connections.asking import ConnectDialog
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog
@@ -74,7 +74,7 @@ def of_pages(window, named: Callable[[Any], Any] = as_it_is) -> Iterator[QDialog
     window.navigate("consumers", group=named("payment-settle"), tab="lag")
     page = window.area.current
     page.refresh()
-    yield show_table(page.lag.chart.make(), page.context)
+    yield show_table(page.lag.chart.make(), page.context.theme, page.context.times)
     window.navigate("consumers", group=named("payment-settle"), tab="members")
     deliver_background_calls()
     group = page.group_grid.selected_row
