@@ -127,7 +127,7 @@ class PlotOverlay(QWidget):
         self._back.setToolTip(tr("The chart stands still: it shows a part. Go back (Home, or a double click)"))
         self._back.adjustSize()
         self._back.setVisible(is_part)
-        self._place_buttons()
+        self._selection_changed()  # there is more or less room for its words
 
     def _go_back(self) -> None:
         self._link.unselect()

@@ -335,6 +335,15 @@ def test_a_small_chart_has_room_for_the_words_of_a_selection(qtbot, page):
     assert bar.geometry().right() <= chart.surface().width()
 
 
+def test_the_words_of_a_selection_and_the_way_back_do_not_cover_each_other(qtbot, page):
+    drag(qtbot, page.charts[0], 0.5, 0.98)
+    page.context.time_range.zoom(TAKEN_MS - 500_000, TAKEN_MS)
+    overlay = page.tools[0].overlay
+    assert overlay.bar.isVisible()
+    assert overlay.back_button.isVisible()
+    assert not overlay.bar.geometry().intersects(overlay.back_button.geometry())
+
+
 # ---- cursor ------------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QPushButton, QScrollArea, QWidget
 from gui.main_window.close_question import CloseQuestion
 from gui.main_window.range_dialog import RangeDialog
 from gui.operations.report_schedules import ReportSchedules
-from gui.views.chart_tools import show_table
+from gui.views.chart_table import show_table
 from gui.views.connections.asking import ConnectDialog
 from gui.views.messages.compare_dialog import CompareDialog
 from gui.views.messages.decoding_rules_dialog import DecodingRulesDialog

@@ -14,7 +14,7 @@ import gui
 from gui.main_window.places import PagePlace
 from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
-from gui.views.chart_tools import ChartTable
+from gui.views.chart_table import ChartTable
 from gui.views.connections.asking import ConnectDialog
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import FiguresPanel
