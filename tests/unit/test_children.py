@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,16 +72,20 @@ def test_the_start_script_runs_the_program_as_children_are_run():
     assert f'exec "$python" {" ".join(options)} "$here/main.py"' in (ROOT / "orbit").read_text(encoding="utf-8")
 
 
+STARTING = ("subprocess.", "os.exec", "os.spawn", "os.posix_spawn", "os.system", "os.popen", "asyncio.create_subprocess")
+STARTS = re.compile("|".join((*map(re.escape, STARTING), "QProcess")))
+
+
 def calls() -> Iterator[tuple[str, ast.Call]]:
     for path in (path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(source)) if STARTS.search(source) else ():
             if isinstance(node, ast.Call):
                 yield path.relative_to(ROOT).as_posix(), node
 
 
 def starts_a_process(name: str) -> bool:
-    starting = ("subprocess.", "os.exec", "os.spawn", "os.posix_spawn", "os.system", "os.popen", "asyncio.create_subprocess")
-    return name.startswith(starting) or name in {"QProcess", "QProcess.startDetached", "QProcess.execute"}
+    return name.startswith(STARTING) or name in {"QProcess", "QProcess.startDetached", "QProcess.execute"}
 
 
 def test_no_process_is_started_with_an_inherited_environment():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -11,10 +12,11 @@ ROOTS = ("broker_core", "gui", "main", "monitoring", "spark_reports")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def modules_of(root: Path) -> dict[str, ast.Module]:
-    """Every module of the product, by its full name."""
+def modules_of(root: Path, having: str = "") -> dict[str, ast.Module]:
+    """Every module of the product whose source has what the pattern ``having`` finds, by its full name."""
     files = (path for name in ROOTS for path in (root / f"{name}.py", *sorted((root / name).rglob("*.py"))) if path.is_file())
-    return {_name(path.relative_to(root)): ast.parse(path.read_text(encoding="utf-8")) for path in files}
+    sources = {_name(path.relative_to(root)): path.read_text(encoding="utf-8") for path in files}
+    return {name: ast.parse(source) for name, source in sources.items() if re.search(having, source)}
 
 
 def _name(path: Path) -> str:
