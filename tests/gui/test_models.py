@@ -16,11 +16,13 @@ from gui.models.hops import ConnectionHop
 from gui.models.table import NO_INDEX
 from gui.views.chart_table import ChartTable
 from gui.views.connections.asking import ConnectDialog
+from gui.views.reports.view import EDITOR
 from gui.views.store.brokers_panel import BrokersPanel
 from gui.views.store.cluster_part import FiguresPanel
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.widgets.data_grid import DataGrid
 from monitoring.admin.runtime_figures import BrokerRuntime
+from spark_reports.catalog import find
 from tests.gui.test_abilities import FAULT, state_with
 from tests.gui.test_accessible import PLACES
 from tests.gui.test_reports import leave_result
@@ -86,6 +88,9 @@ def show_results(window, qtbot, reports: Path) -> None:  # noqa: F811  the fixtu
     page.history.grid.select_first()
     page.show_part("result")
     qtbot.waitUntil(lambda: page.result.make().grid is not None)
+    use(page)
+    page.choose(find("sql"))
+    page.show_part(EDITOR)
     use(page)
 
 
