@@ -359,8 +359,17 @@ def see_attempts_and_origins(scene):
     )
 
 
-def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients, tmp_path, monkeypatch):
+@pytest.fixture
+def consumers(start, clients, tmp_path, monkeypatch) -> Iterator[list[PushConsumer]]:
+    """Consumers that a test starts; they end before the broker, also after a failure."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    started: list[PushConsumer] = []
+    yield started
+    for consumer in started:
+        clients.call(consumer.close())
+
+
+def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(start, show_page, clients, consumers):
     # A retry takes the third level first: none comes back while the test looks at it.
     scene = start(messageDelayLevel="1s 5s 1h 2h")
     producer = scene.start(Producer(scene.name_server, "shop"))
@@ -390,7 +399,6 @@ def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(star
         for body in (b"good", b"bad", b"worse"):
             await producer.send(Message("orders", body, "paid", (body.decode(),)))
 
-    consumers: list[PushConsumer] = []
     born_ms = scene.source.state.taken_ms
     clients.call(begin())
     scene.show(show_page(DeadLettersView, scene.source))
@@ -415,9 +423,4 @@ def test_dead_letters_are_noted_sent_again_and_what_became_of_them_is_shown(star
     assert sum(row.letter.made_from == letters["worse"].offset_message_id for row in view.letters.rows) == 1
     scene.until(lambda: seen.count(b"good") == 2, "not every group got the good one")
 
-    async def end():
-        for consumer in consumers:
-            await consumer.close()
-        await producer.close()
-
-    clients.call(end())
+    clients.call(producer.close())
