@@ -16,6 +16,7 @@ from broker_core.client.producer import Producer
 from broker_core.client.push_consumer import PushConsumer
 from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import ClientConfig
+from broker_core.errors import RemoteError
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue, emit
@@ -195,7 +196,13 @@ async def _holds(admin: AdminClient, queue: MessageQueue, count: int) -> None:
     """Wait until a queue holds so many messages."""
 
     async def is_there() -> bool:
-        return await admin.max_offset(queue) == count
+        try:
+            return await admin.max_offset(queue) == count
+        except RemoteError as error:
+            # A broker tells the name server of a topic some time after it made it.
+            if error.context.get("code") != ResponseCode.TOPIC_NOT_EXIST:
+                raise
+            return False
 
     await eventually_answers(is_there)
 

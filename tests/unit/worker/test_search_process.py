@@ -43,6 +43,12 @@ def processes() -> list[psutil.Process]:
     return sorted(filter(searches, psutil.Process().children()), key=lambda one: one.create_time())
 
 
+def begun(count: int) -> list[psutil.Process]:
+    """The same, when there are so many: one that was started a moment ago still has the name of this process."""
+    wait_until(lambda: len(processes()) == count)
+    return processes()
+
+
 def searches(child: psutil.Process) -> bool:
     try:
         return COMMAND in child.cmdline()
@@ -79,7 +85,7 @@ def test_one_that_is_given_up_or_killed_leaves_nothing(queries: Queries, monkeyp
     wait_until(lambda: not processes())
     opened = psutil.Process().num_fds()
     first, second = (ask(queries, StartSearch('body contains "7"')) for _ in range(2))
-    given_up, killed = processes()
+    given_up, killed = begun(2)
     ask(queries, EndSearch(first.search_id))
     wait_until(lambda: not given_up.is_running())
     killed.kill()
@@ -91,7 +97,7 @@ def test_one_that_is_given_up_or_killed_leaves_nothing(queries: Queries, monkeyp
 def test_the_end_of_the_worker_ends_it(queries: Queries, monkeypatch):
     monkeypatch.setattr(searches_module, "BESIDE_FROM_MESSAGES", 0)
     ask(queries, StartSearch('body contains "7"'))
-    (process,) = processes()
+    (process,) = begun(1)
     queries.close()
     assert not process.is_running()
 
