@@ -40,7 +40,7 @@ KEPT_SECONDS = 5.0
 GROUPS_KEPT = 10_000
 PROXIES_MAX = 64
 
-_TOLD = (NetworkError, RemoteError, CodecError)
+_NO_ANSWER = (NetworkError, RemoteError, CodecError)
 
 
 class ProxyLink(Protocol):
@@ -129,7 +129,7 @@ class Proxies:
     async def ask_member(self, command: RemotingCommand) -> RemotingCommand | None:
         """The answer to a request about a member, of the first proxy that serves it; None when no proxy runs.
 
-        Raises `RemoteError` where none does: a RocketMQ Proxy 5.3.3 tells nothing of a single member.
+        Raises `RemoteError` where none does. A RocketMQ Proxy 5.3.3 serves no request about a single member.
         """
         places = await self.places()
         if not self._running:
@@ -138,10 +138,10 @@ class Proxies:
         for place in places:
             try:
                 return await self._link.ask_address(str(place), RemotingCommand(command.code, dict(command.ext_fields)))
-            except _TOLD as error:
+            except _NO_ANSWER as error:
                 reasons.append(_reason(place, error))
-        told = "; ".join(reasons) or "their addresses are not known"
-        raise RemoteError(f"the proxies do not answer for their members: {told}", code=ResponseCode.SYSTEM_ERROR)
+        why = "; ".join(reasons) or "their addresses are not known"
+        raise RemoteError(f"the proxies do not answer for their members: {why}", code=ResponseCode.SYSTEM_ERROR)
 
     def forget(self) -> None:
         """Ask again for all that is known."""
@@ -152,19 +152,19 @@ class Proxies:
 
     async def _look(self) -> None:
         hosts: dict[str, str] = {}
-        are_told = False
+        any_answered = False
         for broker in list(self._link.brokers):
             with contextlib.suppress(NetworkError, CodecError):
                 hosts |= await self._hosts(broker)
-                are_told = True
-        if not are_told:
+                any_answered = True
+        if not any_answered:
             return  # no broker answers; what was known stays
         self._running = len(hosts)
         places = await self._announced() if hosts else []
         known = {place.host for place in places}
         usual = [ProxyPlace(host) for host in sorted(set(hosts.values()) - known)]
         self._places = [*places, *usual][:PROXIES_MAX]
-        self._silent = {place: told for place, told in self._silent.items() if place in self._places}
+        self._silent = {place: silent for place, silent in self._silent.items() if place in self._places}
 
     async def _hosts(self, broker: str) -> dict[str, str]:
         """Client id → host of the proxies that are connected to a broker."""
@@ -178,7 +178,7 @@ class Proxies:
     async def _announced(self) -> list[ProxyPlace]:
         """The proxies that the newest announcements name, each once."""
         found: dict[ProxyPlace, None] = {}
-        with contextlib.suppress(*_TOLD):
+        with contextlib.suppress(*_NO_ANSWER):
             route = await self._link.listed_route(PROXY_HEARTBEAT_TOPIC)
             for data in route.queues if route is not None else ():
                 address = route.address_of(data.broker_name) if route is not None else None
@@ -189,7 +189,7 @@ class Proxies:
 
     async def _announced_in(self, address: str, queue: MessageQueue) -> list[ProxyPlace]:
         found: list[ProxyPlace] = []
-        with contextlib.suppress(*_TOLD):
+        with contextlib.suppress(*_NO_ANSWER):
             end = await self._link.max_offset_of(address, queue)
             first = max(end - ANNOUNCEMENTS_READ, 0)
             body = (await self._link.pull_records(address, queue, first, ANNOUNCEMENTS_READ))[0] if end else b""
@@ -231,8 +231,8 @@ class Proxies:
     def _unknown(self, answered: int, reasons: list[str]) -> str:
         if answered >= self._running:
             return ""
-        told = "; ".join(reasons) or "the others are not at their usual port and have announced no client"
-        return f"{answered} of {self._running} proxies answer, so members behind the others are not known: {told}"
+        why = "; ".join(reasons) or "the others are not at their usual port and have announced no client"
+        return f"{answered} of {self._running} proxies answer, so members behind the others are not known: {why}"
 
 
 def _host_of(address: str) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -117,7 +118,7 @@ class Tail(Protocol):
 _Tail = TypeVar("_Tail", bound=Tail)
 
 
-class OpenTails(Generic[_Tail]):
+class OpenTails(ABC, Generic[_Tail]):
     """The live tails that a window has open, by their numbers. On the loop.
 
     A question waits ``hold_seconds`` for an answer that is not empty; ``pace_seconds`` lie between two looks.
@@ -179,16 +180,16 @@ class OpenTails(Generic[_Tail]):
         finally:
             tail.is_asked = False
 
-    async def _prepare(self, query: StartFollow) -> _Tail:
-        raise NotImplementedError
+    @abstractmethod
+    async def _prepare(self, query: StartFollow) -> _Tail: ...
 
+    @abstractmethod
     async def _look(self, opened: _Tail) -> FollowBatch:
         """What has arrived since the last look that found something."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _position(self, follow_id: int, opened: _Tail) -> int:
         """Where a later tail can continue this one."""
-        raise NotImplementedError
 
 
 class Follows(OpenTails[_StoreTail]):

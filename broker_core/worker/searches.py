@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -54,7 +55,7 @@ def check_bound(count: int, queues: int) -> None:
         raise UsageError(f"{queues:,} queues may have a match, and a bound is counted in {QUEUES_MAX} at most: name a topic")
 
 
-class OpenSearches(Generic[_Open]):
+class OpenSearches(ABC, Generic[_Open]):
     """The searches that a window has open, by their numbers; each is idle between two questions. On the loop."""
 
     def __init__(self) -> None:
@@ -101,21 +102,21 @@ class OpenSearches(Generic[_Open]):
         if opened is not None:
             await self._close(opened)
 
+    @abstractmethod
     async def _find_bound(self, query: FindBound) -> FoundBound:
         """A time that bounds a search by a number of messages; raises `FilterError` and `UsageError`."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _prepare(self, query: StartSearch) -> tuple[_Open, list[str], int]:
         """A new search, the steps of its plan, and the number of messages to scan."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _turn(self, search_id: int, opened: _Open) -> SearchHits:
         """What a moment of search finds."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def _close(self, opened: _Open) -> None:
         """End a search that may be in a turn."""
-        raise NotImplementedError
 
 
 class Searches(OpenSearches["SearchTurns | SearchProcess"]):

@@ -7,6 +7,7 @@ epoch.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -77,21 +78,21 @@ class TimePlot:
     is_joined = False
     """Whether a link shows the values under the mouse; no longer when the surface is deleted."""
 
+    @abstractmethod
     def surface(self) -> QWidget:
         """The widget that gets the mouse and has the overlay."""
-        raise NotImplementedError
 
     def focused(self) -> QWidget:
         """The widget that gets the keys."""
         return self.surface()
 
+    @abstractmethod
     def inside(self) -> QRectF:
         """The place between the axes, px of the surface."""
-        raise NotImplementedError
 
+    @abstractmethod
     def span_s(self) -> Span:
         """The shown span; an empty one while nothing is shown."""
-        raise NotImplementedError
 
     def preview(self, span: Span | None) -> None:
         """Keep this span with the present figures, whatever is set meanwhile; None: no longer."""

@@ -23,7 +23,7 @@ def test_the_script_sets_all_up_on_a_bare_system(suite: str, scratch: Path, figu
     with figures.timed(f"./orbit setup, {RELEASES[suite]}"):
         place.run(*orbit, "setup")
     figures.note(f"./orbit, {RELEASES[suite]}", MiB=size_mib(place.root / "orbit"))
-    folder = "/root/work"
+    folder = "/opt/work"
     run_the_core(place, orbit, folder)
     with place.offline() as cut_off:
         open_the_window(cut_off, orbit, folder, screen, scratch / "pictures" / f"script-{suite}.png")

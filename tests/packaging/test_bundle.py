@@ -59,7 +59,7 @@ def test_the_bundle_runs_without_python_and_network(
     with tarfile.open(bundle.archive) as tar:
         tar.extractall(machine.root / "opt", filter="fully_trusted")
     (home,) = (machine.root / "opt").glob("orbit-*")
-    orbit, folder, kind = [f"/opt/{home.name}/orbit"], "/root/work", bundle.kind
+    orbit, folder, kind = [f"/opt/{home.name}/orbit"], "/opt/work", bundle.kind
     with machine.offline() as place:
         place.run("sh", "-c", "! command -v python3")
         run_the_core(place, orbit, folder)
@@ -79,8 +79,8 @@ def test_the_debian_package_is_installed_and_removed(bundle: Bundle, machine: Pl
     machine.run("sh", "-c", "apt-get -qq update && apt-get -qq install -y --no-install-recommends /orbit.deb")
     with machine.offline() as place:
         place.run("sh", "-c", "! command -v python3")
-        run_the_core(place, ["orbit"], "/root/work")
-        open_the_window(place, ["orbit"], "/root/work", screen, scratch / "pictures" / f"package-{bundle.kind}.png")
+        run_the_core(place, ["orbit"], "/opt/work")
+        open_the_window(place, ["orbit"], "/opt/work", screen, scratch / "pictures" / f"package-{bundle.kind}.png")
         entry = place.root / "usr/share/applications/orbit.desktop"
         assert 'Exec="/opt/orbit/bin/orbit" %u' in entry.read_text(encoding="utf-8")
         place.run("dpkg", "--remove", "orbit-console")

@@ -126,15 +126,15 @@ class Leases:
             refuse(pb.INVALID_RECEIPT_HANDLE, "the message of the handle is not in the store any more")
         offset = read_head(records[0], 0).physical_offset
 
-        def told(status: pb.Status) -> None:
+        def answer_call(status: pb.Status) -> None:
             reply(pb.ForwardMessageToDeadLetterQueueResponse(status=status))
 
         def taken(answer: RemotingCommand) -> None:
             changed = _changed(handle, answer)
             if changed is not None:
-                self.bury(caller, replace(delivery, handle=changed), offset, lambda stored: told(_status(stored)))
+                self.bury(caller, replace(delivery, handle=changed), offset, lambda stored: answer_call(_status(stored)))
             else:
-                told(OK if answer.code == ResponseCode.NO_MESSAGE else _status(answer))
+                answer_call(OK if answer.code == ResponseCode.NO_MESSAGE else _status(answer))
 
         # Only the holder of a delivery can change it, and the change voids the handle for a second forward.
         self._change(caller, delivery, FORWARD_MS, taken)

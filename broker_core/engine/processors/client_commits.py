@@ -2,7 +2,8 @@
 
 RocketMQ stores any number (Source: docs/spec/broker.md §12.1). An offset behind the end of its queue then hides the messages
 that come, and a negative one is as if there were none. A consumer that commits such an offset has its position from another
-queue: of a deleted topic, or of messages that a crash lost. Its next pull tells it where to go on, so its commit is not needed.
+queue: of a deleted topic, or of messages that a crash lost. The answer to its next pull has the right offset, and so
+nothing is lost with the commit.
 
 An offset before the first message is stored, because consumers that are slower than retention have such offsets.
 """

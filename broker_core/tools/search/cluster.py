@@ -148,7 +148,10 @@ class ClusterSearch:
         self.plan = f"scan of {queues} in {counted(len(self._topics), 'topic')}, {counted(self.total_messages, 'message')}"
 
     async def _known_names(self, topics: set[str]) -> KnownNames:
-        """Groups of the brokers, if any topic needs them to be told apart; a failure leaves what the topics say."""
+        """Names with the groups of the brokers, which are asked only for a retry topic of several possible owners.
+
+        Without an answer the topics alone are known.
+        """
         groups: set[str] = set()
         if any(len(possible_owners(topic)) > 1 for topic in topics):
             with contextlib.suppress(NetworkError, RemoteError, CodecError):

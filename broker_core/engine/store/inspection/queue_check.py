@@ -4,8 +4,8 @@
     second pass   over the queues: order, holes, and the units that the first pass did not read
 
 Records of a deleted topic stay in the log without units. A topic is deleted with all its queues, so that records before the
-first unit that any queue of their topic has belong to a deleted topic of that name. Where no queue of a topic is left, our own
-note of the last stop (`orbit.queues`) tells a deleted queue from a lost one; a store without that note has no such proof.
+first unit that any queue of their topic has belong to a deleted topic of that name. Where no queue of a topic is left, the
+queues of the last stop (`orbit.queues`) show whether it was deleted or lost; a store without that file does not show it.
 
 Producers may name further queues in the properties of a message, and whether a broker files it there is its setting. A missing
 unit in a further queue is therefore a note.
