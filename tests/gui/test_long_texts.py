@@ -19,27 +19,21 @@ from gui.views.messages.body_pane import TABLE, TEXT, TREE
 from gui.views.messages.compose_form import LINES_MAX, PropertyEditor
 from gui.views.messages.json_tree import CHILDREN_MAX, OPENED_ROWS_MAX, VALUE_CHARACTERS_MAX, JsonTree
 from gui.views.messages.view import MessagesView
-from gui.widgets import long_text
 from gui.widgets.code_view import COLOURED_MAX, CodeView, HexView
-from gui.widgets.long_text import EDITED_CHARACTERS_MAX, LINE_CHARACTERS_MAX, PORTION_CHARACTERS, units_of
+from gui.widgets.long_text import EDITED_CHARACTERS_MAX, LINE_CHARACTERS_MAX, PORTION_CHARACTERS, SHOWN_CHARACTERS_MAX, units_of
 from gui.widgets.text_table import TextTable
 from gui.words.plain_text import CELL_CHARACTERS_MAX
 from gui.words.text import TimeZoneChoice
 from tests.support.fake_source import FakeSource, fake_detail
 
-LARGEST_BYTES = 4 * 1000 * 1000
-"""Of a body that a broker takes."""
-BODY_BYTES = LARGEST_BYTES // 4
-"""Of the other texts, which is more than is shown."""
+BODY_BYTES = 4 * 1000 * 1000
 LONG = {
-    "base64 in one line": base64.b64encode(bytes(range(256)) * (LARGEST_BYTES * 3 // 4 // 256)).decode(),
+    "base64 in one line": base64.b64encode(bytes(range(256)) * (BODY_BYTES * 3 // 4 // 256)).decode(),
     "numbers in one line": "[" + "1," * (BODY_BYTES // 2) + "1]",
     "one word of emoji": "😀" * (BODY_BYTES // 4),
-    "short lines": "\n".join(map(str, range(150_000))),
-    "mixed": ("x" * 700 + "\n" + "é😀\n\n" * 9) * 1_000,
+    "short lines": "\n".join(map(str, range(500_000))),
+    "mixed": ("x" * 700 + "\n" + "é😀\n\n" * 9) * 2_000,
 }
-FEW_SHOWN = 12 * PORTION_CHARACTERS
-"""Characters that are shown of a text, where many portions would show nothing else than some do."""
 GIVEN_MAX = 2 * (PORTION_CHARACTERS + PORTION_CHARACTERS // LINE_CHARACTERS_MAX + 2)
 """Units of UTF-16 in one turn: a portion of emoji, each of two units, with its breaks."""
 
@@ -62,13 +56,8 @@ class LoopProbe:
             QCoreApplication.processEvents()
 
 
-@pytest.fixture
-def few_shown(monkeypatch):
-    monkeypatch.setattr(long_text, "SHOWN_CHARACTERS_MAX", FEW_SHOWN)
-
-
 def units_shown(text: str) -> int:
-    return units_of(text[: long_text.SHOWN_CHARACTERS_MAX])
+    return units_of(text[:SHOWN_CHARACTERS_MAX])
 
 
 def is_filled(view: CodeView, text: str) -> bool:
@@ -76,7 +65,7 @@ def is_filled(view: CodeView, text: str) -> bool:
 
 
 @pytest.fixture(params=["NoWrap", "WidgetWidth"])
-def view(request, qtbot, theme, few_shown):
+def view(request, qtbot, theme):
     made = CodeView(theme, "json")
     made.setLineWrapMode(CodeView.LineWrapMode[request.param])
     made.resize(500, 400)
@@ -166,7 +155,7 @@ def test_bytes_in_hexadecimal_are_given_in_portions(qtbot, theme):
 
 
 @pytest.fixture
-def editor(qtbot, theme, few_shown):
+def editor(qtbot, theme):
     made = CodeView(theme, "json", editable=True)
     qtbot.addWidget(made)
     made.show()

@@ -7,6 +7,7 @@ import importlib
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QSettings
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from pytestqt.exceptions import capture_exceptions
 from shiboken6 import delete
 
 from gui.theme.manager import ThemeMode
@@ -95,14 +96,16 @@ def test_a_deleted_page_hears_of_nothing_more(tmp_path, qapp, theme, entry):
     qapp.processEvents()
     switch.use("zh")
     delete(view)
-    switch.use("en")
-    theme.set_mode(ThemeMode.LIGHT)
-    theme.set_mode(ThemeMode.DARK)
-    context.times.toggle()
-    context.time_range.zoom(0, 60_000)
-    context.decoders.changed.emit()
-    source.push_later()
-    source.set_status(SourceStatus.LOST)
-    deliver_background_calls()
-    qapp.processEvents()
+    with capture_exceptions() as raised:
+        switch.use("en")
+        theme.set_mode(ThemeMode.LIGHT)
+        theme.set_mode(ThemeMode.DARK)
+        context.times.toggle()
+        context.time_range.zoom(0, 60_000)
+        context.decoders.changed.emit()
+        source.push_later()
+        source.set_status(SourceStatus.LOST)
+        deliver_background_calls()
+        qapp.processEvents()
+    assert raised == []
     switch.deleteLater()

@@ -7,6 +7,7 @@ import os
 import pytest
 
 from broker_core.platform import files, owners
+from tests.support.plain_ways import take_plain_ways
 
 
 @pytest.fixture
@@ -40,9 +41,8 @@ def test_in_a_folder_that_others_may_write_they_may_rename_unless_it_is_sticky(t
     assert owners.others_may_rename(tmp_path.stat()) == can
 
 
-def test_a_system_without_bits_takes_files_as_the_user_s_own(file, both_platforms):
-    if os.environ.get("ORBIT_PLATFORM") != "plain":
-        return
+def test_a_system_without_bits_takes_files_as_the_user_s_own(file, monkeypatch):
+    take_plain_ways(monkeypatch)
     file.chmod(0o666)
     assert owners.is_own(file.stat())
     assert not owners.others_may_read(file.stat())

@@ -124,7 +124,7 @@ def _resident():
 @pytest.mark.parametrize(
     "rounds",
     [
-        pytest.param(2_000, marks=pytest.mark.timeout(600)),
+        pytest.param(4_000, marks=pytest.mark.timeout(600)),
         pytest.param(60_000, marks=[pytest.mark.slow, pytest.mark.timeout(3_000)]),
     ],
 )

@@ -38,7 +38,7 @@ def test_codes_of_tags_are_added_when_a_client_leaves_them_out():
 
 
 SIMPLE = st.none() | st.booleans() | st.integers() | st.text()
-JSON = st.recursive(SIMPLE, lambda s: st.lists(s) | st.dictionaries(st.text(), s), max_leaves=10)
+JSON = st.recursive(SIMPLE, lambda s: st.lists(s) | st.dictionaries(st.text(), s))
 GROUPS = JSON | st.lists(st.fixed_dictionaries({"groupName": JSON, "subscriptionDataSet": JSON}))
 
 
