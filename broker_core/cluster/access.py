@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from broker_core.errors import ReadOnlyConnectionError, UsageError
 from broker_core.platform import owners
-from broker_core.protocol.addresses import addresses_text
+from broker_core.protocol.addresses import addresses_text, same_addresses
 
 if TYPE_CHECKING:
     from broker_core.client.admin import AdminClient
@@ -207,6 +207,6 @@ def access_of(
         return None
     if not name_servers.strip("; "):
         raise UsageError(f"no name server is given: write --{prefix.replace('_', '-')}ns HOST:PORT, such as 127.0.0.1:9876")
-    if details is not None and addresses_text(details.name_servers) == addresses_text(name_servers):
+    if details is not None and same_addresses(details.name_servers, name_servers):
         return details
     return access_of_environment(addresses_text(name_servers), environment)

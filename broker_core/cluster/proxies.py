@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
+from broker_core.protocol.addresses import host_of
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
 from broker_core.protocol.admin.proxies import (
@@ -173,7 +174,7 @@ class Proxies:
             answer = await self._link.ask(broker, command)
         except RemoteError:  # none is connected, or it may not be asked
             return {}
-        return {member.client_id: _host_of(member.address) for member in read_members(answer.body)}
+        return {member.client_id: host_of(member.address) for member in read_members(answer.body)}
 
     async def _announced(self) -> list[ProxyPlace]:
         """The proxies that the newest announcements name, each once."""
@@ -233,10 +234,6 @@ class Proxies:
             return ""
         why = "; ".join(reasons) or "the others are not at their usual port and have announced no client"
         return f"{answered} of {self._running} proxies answer, so members behind the others are not known: {why}"
-
-
-def _host_of(address: str) -> str:
-    return address.rpartition(":")[0].strip("[]")
 
 
 def _reason(place: ProxyPlace, error: OrbitError) -> str:

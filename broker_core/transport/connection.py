@@ -226,7 +226,9 @@ class Connection(asyncio.BufferedProtocol):
         rest = parts if self._unsent or self._descriptor < 0 else self._send_directly(parts)
         waiting = sum(map(len, rest))
         self.bytes_out += size - waiting
-        return not rest or self.send_parts([bytes(rest[0]), *rest[1:]], waiting)
+        if len(rest) == len(parts):  # bytes of the first are among them
+            rest = [bytes(rest[0]), *rest[1:]]
+        return not rest or self.send_parts(rest, waiting)
 
     def send_now(self, command: RemotingCommand) -> bool:
         """Send as `send` does, at once instead of at the end of the loop's turn.

@@ -19,6 +19,7 @@ from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.sys_flag import COMPRESSED
+from broker_core.protocol.retry_names import origin_of
 
 _DELAY_SECONDS = "TIMER_DELAY_SEC"
 
@@ -94,9 +95,9 @@ def _dead_letter(message: StoredMessage) -> pb.DeadLetterQueue | None:
     The properties are those that every broker gives to a dead letter, because open-source brokers write no ``DLQ_ORIGIN_…``.
     """
     found = message.properties
-    topic, message_id = found.get("DLQ_ORIGIN_TOPIC"), found.get("DLQ_ORIGIN_MESSAGE_ID")
+    topic, message_id = found.get(props.DLQ_ORIGIN_TOPIC), found.get("DLQ_ORIGIN_MESSAGE_ID")
     if message.topic.startswith(names.DLQ_PREFIX):
-        topic = topic or found.get(props.RETRY_TOPIC)
+        topic = topic or origin_of(found, message.topic.removeprefix(names.DLQ_PREFIX))
         message_id = message_id or found.get(props.UNIQUE_KEY) or found.get(props.ORIGIN_MESSAGE_ID)
     return pb.DeadLetterQueue(topic=topic, message_id=message_id) if topic and message_id else None
 

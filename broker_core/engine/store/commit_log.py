@@ -338,7 +338,7 @@ class CommitLog:
 
     def _drop_oldest_map(self) -> None:
         for base in self._maps:
-            if base != self._base:
+            if base not in self._descriptors:  # those are written through their maps
                 del self._maps[base]  # not closed: slices that are still in use keep the mapping
                 return
 

@@ -5,11 +5,12 @@ Source: docs/spec/store.md §7 (configuration files).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from broker_core.engine.store.config_file import ConfigFile
-from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.paths import StorePaths, topic_folders
 from broker_core.errors import StoreError
 from broker_core.protocol.retry_names import KnownNames, known_names
 
@@ -38,8 +39,8 @@ def _table(paths: StorePaths, name: str, member: str) -> dict[str, Any]:
     return table if isinstance(table, dict) else {}
 
 
-def _folders(parent: Path) -> list[str]:
+def _folders(parent: Path) -> Iterable[str]:
     try:
-        return [path.name for path in parent.iterdir()]
+        return topic_folders(parent)
     except OSError:
-        return []
+        return ()

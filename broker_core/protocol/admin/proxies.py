@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.outside import whole_of
+from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.admin.values import Body, reading
 from broker_core.protocol.json_body import JsonBodyError
 from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC
@@ -37,7 +38,7 @@ class ProxyPlace:
         return self._at(self.grpc_port)
 
     def _at(self, port: int) -> str:
-        return f"[{self.host}]:{port}" if ":" in self.host else f"{self.host}:{port}"
+        return address_of(self.host, port)
 
 
 def read_announcement(body: Body) -> ProxyPlace:
@@ -47,4 +48,4 @@ def read_announcement(body: Body) -> ProxyPlace:
         port, grpc_port = map(whole_of, ports)
         if not host or port is None or grpc_port is None:
             raise JsonBodyError(f"an announcement of a proxy names no address: {value['localProxyId']!r}")
-        return ProxyPlace(host, port, grpc_port)
+        return ProxyPlace(host_text(host), port, grpc_port)

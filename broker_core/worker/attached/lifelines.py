@@ -205,7 +205,7 @@ class ClusterRecords:
         groups = {group for topic in self._topics for group in (*groups_of(self._figures, topic), *possible_groups(topic))}
         near = {topic for topic in known if self._is_near(topic, groups)}
         others = {topic for topic in known if state_of_topic(topic) == "normal"}
-        return [(topic, 0) for topic in sorted((near & known) | others)]
+        return [(topic, 0) for topic in sorted(near | others)]
 
     def _is_near(self, topic: str, groups: set[str]) -> bool:
         """Whether a topic may hold dead letters or retries that some groups have of the topics of the message."""

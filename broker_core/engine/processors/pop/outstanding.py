@@ -144,6 +144,7 @@ class Outstanding:
     def offsets_to_write(self, offsets: ConsumerOffsets) -> Mapping[str, Any]:
         """Content of ``consumerOffset.json`` with no offset after a checkpoint that is not on disk."""
         self.ledger.synced(self._state.store.flushed_offset)
+        self._new = {queue for queue in self._new if offsets.get(queue.group, queue.topic, queue.queue_id) >= 0}
         content = offsets.to_json()
         table: dict[str, dict[str, int]] = content["offsetTable"]
         for queue, offset in self.ledger.held_offsets().items():

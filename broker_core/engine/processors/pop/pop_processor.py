@@ -188,6 +188,9 @@ class PopProcessor:
 
     def arrived(self, arrival: Arrival) -> None:
         """Answer requests that accept the new message, within its put; notifications first, because they take nothing."""
+        config = self._state.topics.get(arrival.topic)
+        if config is None or arrival.queue_id >= config.read_queues:
+            return  # no pop reads it
         for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._notify(held)
         for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
@@ -216,7 +219,7 @@ class PopProcessor:
                 if self._has_message(held.request):
                     self._try(held)
         for held in self.notices.late(now_ms):
-            self._answer(self.notices, held, _notified(held.request, has_message=False))
+            self._answer(self.notices, held, _notified(held.request, has_message=False), at_once=False)
         for held in self.holds.late(now_ms):
             self._give_up(held)
 
@@ -228,7 +231,7 @@ class PopProcessor:
     def answer_all(self) -> None:
         """Answer every held request, because the broker stops."""
         for held in self.notices:
-            self._answer(self.notices, held, _notified(held.request, has_message=False))
+            self._answer(self.notices, held, _notified(held.request, has_message=False), at_once=False)
         for held in self.holds:
             self._give_up(held)
 
@@ -245,17 +248,22 @@ class PopProcessor:
         elif answer.is_behind:
             self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
         else:
-            held.retry_ms = answer.free_ms
+            # Messages that could not be handed out are tried again at the next tick, in whichever queue they are.
+            held.retry_ms = answer.free_ms or (answer.pop_time_ms if answer.rest else 0)
 
     def _give_up(self, held: HeldPop) -> None:
         request: PopRequest = held.request
         answer = PopAnswer(self._state.clock(), revive_queue_of(request, self._outstanding))
-        self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT))
+        self._answer(self.holds, held, self._empty(request, answer, ResponseCode.POLLING_TIMEOUT), at_once=False)
 
     @staticmethod
-    def _answer(holds: PopHolds, held: HeldPop, response: RemotingCommand) -> None:
+    def _answer(holds: PopHolds, held: HeldPop, response: RemotingCommand, *, at_once: bool = True) -> None:
+        """Answer a held request; ``at_once`` is for messages, because many empty answers of one turn are cheaper together."""
         holds.release(held)
-        held.peer.send_now(response)
+        if at_once:
+            held.peer.send_now(response)
+        else:
+            held.peer.send(response)
 
 
 def _notified(request: PopRequest, *, has_message: bool, full: bool = False) -> RemotingCommand:

@@ -71,7 +71,8 @@ class PopQueueReader:
             return committed
         offset = self._first_offset(request, queue)
         self._commit(queue, offset)
-        self._outstanding.begins(queue)
+        if not request.order:  # which has no checkpoints
+            self._outstanding.begins(queue)
         return offset
 
     def _first_offset(self, request: PopRequest, queue: QueueOf) -> int:

@@ -24,7 +24,7 @@ from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, Units, is_blank
-from broker_core.engine.store.layout import Int64s
+from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads
 from broker_core.engine.store.queue_table import QueueKey, QueueManifest
 from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
@@ -121,7 +121,10 @@ class QueueCheck:
         for row in odd:
             start = int(heads.properties_position[row])
             properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
-            for topic, queue_id, offset in further_queues(int(heads.queue_id[row]), properties):
+            # Each unit once: a producer may name one twice, also the one that the record has by itself.
+            places = dict.fromkeys(further_queues(int(heads.queue_id[row]), properties))
+            places.pop(_own_place(data, heads, row), None)
+            for topic, queue_id, offset in places:
                 expected = queue_units(heads, np.array([row]), codes)
                 yield from self._check_run((topic, queue_id), offset, expected, self._miss_further)
 
@@ -257,6 +260,13 @@ def _without_unit(gap: _Gap) -> str:
 
 def _directory(key: QueueKey) -> str:
     return f"consumequeue/{key[0]}/{key[1]}"
+
+
+def _own_place(data: Bytes, heads: RecordHeads, row: int) -> tuple[str, int, int]:
+    """Topic, queue and offset of the unit that a record has without further queues."""
+    start = int(heads.topic_position[row])
+    topic = data[start : start + int(heads.topic_bytes[row])].tobytes().decode("utf-8", "replace")
+    return topic, int(heads.queue_id[row]), int(heads.queue_offset[row])
 
 
 def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:

@@ -312,3 +312,11 @@ TestHistories = HistoryMachine.TestCase
 TestHistories.settings = settings(max_examples=10, stateful_step_count=25, deadline=None)
 TestTimerHistories = TimerHistoryMachine.TestCase
 TestTimerHistories.settings = settings(max_examples=4, stateful_step_count=20, deadline=None)
+
+
+@pytest.mark.parametrize("named", ["B\x02INNER_MULTI_QUEUE_OFFSET\x011", "%LMQ%x,B,B\x02INNER_MULTI_QUEUE_OFFSET\x013,1,1"])
+def test_properties_that_name_the_unit_of_a_record_hide_no_damage(named):
+    machine = HistoryMachine()
+    machine.begin(multi_dispatch=False, ext=False)
+    machine.send_batch(topic="B", queue_id=0, sizes=[1, 1], one=f"INNER_MULTI_DISPATCH\x01{named}")
+    machine.teardown()

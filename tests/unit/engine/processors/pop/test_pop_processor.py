@@ -161,6 +161,27 @@ def test_a_held_pop_is_answered_inside_of_the_put(bench):
     assert [message.body for message in popped(response, "T")] == [b"now"]
 
 
+def test_a_message_in_a_queue_that_is_not_read_any_more_wakes_no_pop(bench):
+    peer = RecordingPeer()
+    assert held(bench, peer) is None
+    bench.state.topics.put(TopicConfig("T", read_queues=1, write_queues=2))
+    bench.put("T", 1, b"not read")
+    assert peer.sent == []
+    bench.put("T", 0, b"read")
+    assert [message.body for message in popped(peer.sent[0], "T")] == [b"read"]
+
+
+def test_what_could_not_be_handed_out_is_tried_again_at_the_next_tick_whatever_its_queue(bench, monkeypatch):
+    peer, family = RecordingPeer(), bench.dispatcher.pop
+    assert held(bench, peer) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(family.outstanding, "hand_out", lambda *_args, **_more: False)
+        bench.put("T", 1, b"later")
+    assert peer.sent == []
+    family.processor.tick()
+    assert [message.body for message in popped(peer.sent[0], "T")] == [b"later"]
+
+
 def test_one_message_wakes_one_pop_of_each_group(bench):
     peers = [RecordingPeer() for _ in range(3)]
     for peer, group in zip(peers, ("A", "A", "B"), strict=True):
