@@ -246,6 +246,7 @@ class PageArea(QWidget):
         title = slot.shown_title
         index = self.tabs.addTab(button_text(shown_title(title, self.tabs.fontMetrics())))
         self.tabs.setTabToolTip(index, tip_text(title))
+        self._show_list_button()
         self._write_buttons()
         self._write_icons()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSettings
@@ -52,8 +53,13 @@ class QueryMemory:
         """Place of the one in front."""
         return whole_number(self._settings, self._group + _CURRENT, 0)
 
+    @staticmethod
+    def kept(tabs: Sequence[OpenQuery]) -> list[OpenQuery]:
+        """The tabs as they are kept: without a text that is too long."""
+        return [one if len(one.text) <= TEXT_CHARACTERS_MAX else replace(one, text="") for one in tabs]
+
     def keep_tabs(self, tabs: Sequence[OpenQuery], current: int) -> None:
-        rows = [[one.number, one.text if len(one.text) <= TEXT_CHARACTERS_MAX else "", one.name] for one in tabs]
+        rows = [[one.number, one.text, one.name] for one in self.kept(tabs)]
         self._write(_TABS, rows)
         self._settings.setValue(self._group + _CURRENT, current)
 

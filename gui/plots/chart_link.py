@@ -164,7 +164,7 @@ class ChartLink(QObject):
         """Place of the mouse there; null for the keyboard."""
         self.selection: Span | None = None
         self.brushed: TimePlot | None = None
-        """The plot in which the selection was made."""
+        """The plot that shows the words of the selection: the one in which it was made, or another."""
         self._plots: list[TimePlot] = []
         self._wanted: Span | None = None
         """Span of a gesture that has not settled."""
@@ -297,7 +297,9 @@ class ChartLink(QObject):
 
     def drag_selection(self, plot: TimePlot, from_s: float, to_s: float) -> None:
         """Show a span as selected while it still changes."""
-        self.brushed, self.selection = plot, (min(from_s, to_s), max(from_s, to_s))
+        able = [one for one in (plot, *self._plots) if one.top_right() is not None and one.surface().isVisible()]
+        self.brushed = next(iter(able), plot)
+        self.selection = (min(from_s, to_s), max(from_s, to_s))
         self.selecting.emit()
 
     def select(self, plot: TimePlot, from_s: float, to_s: float) -> None:

@@ -166,7 +166,8 @@ class PlotOverlay(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         tokens = self._theme.tokens
         painter = QPainter(self)
-        self._place_buttons()  # the selection moves with the live figures
+        if self._link.selection is not None:
+            self._place_buttons()  # the selection moves with the live figures
         self._paint_selection(painter, tokens)
         if self._has_cursor():
             x, inside = self._plot.x_of(self._link.cursor_s), self._plot.inside()

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_link import Span, TimePlot, TipLine
-from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_step
+from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_top
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
@@ -84,9 +84,7 @@ class StackedBars(TimePlot, Drawn):
         if not self._is_held:
             self._view = view or self._span
         totals = [sum(_or_0(layer.counts[i]) for layer in layers) for i in range(len(labels))]
-        step = round_step(max(totals, default=0.0) / 2)
-        self._step = max(step, 1.0)
-        self._top = max(self._step * math.ceil(max(totals, default=0.0) / self._step), self._step)
+        self._top, self._step = round_top(max(totals, default=0.0), 1.0)
         filled = [f"{name}: {self._value_text(total)}" for name, total in zip(labels, totals, strict=True) if total >= 0.5]
         self.setAccessibleDescription(", ".join(filled[:20]))
         self.update()

@@ -28,6 +28,12 @@ def round_step(least: float, base: int = 10) -> float:
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= least * (1 - 1e-9))
 
 
+def round_top(highest: float, least_step: float = 0.0) -> tuple[float, float]:
+    """Round end of an axis that begins at 0, and the distance of its ticks."""
+    step = max(round_step(highest / 2), least_step)
+    return max(step * math.ceil(highest / step), step), step
+
+
 def paint_value_axis(painter: QPainter, plot: QRectF, top: float, step: float, tokens: Tokens) -> None:
     """Paint the values from 0 to ``top`` at each ``step`` left of a box, and their lines across it."""
     pixels, value = painter.font().pixelSize(), 0.0

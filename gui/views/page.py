@@ -225,7 +225,7 @@ class PageView(QWidget):
             self.header.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def tell(self, words: Words, state: State) -> None:
-        """Show how the export of a table ended."""
+        """Show how an export or a save of a part of the page ended."""
         self.context.notify(words, state=state)
 
     def read_columns(self, key: str) -> str:

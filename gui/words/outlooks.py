@@ -13,17 +13,15 @@ def outlook_text(outlook: GroupOutlook) -> str:
     """``drains in 12 min`` by the slowest queue, ``grows 1.2 k/min``, ``turned 8 s ago`` while the new direction is unknown."""
     lag, slowest = outlook.forecast, outlook.slowest
     if lag.outlook is not LagOutlook.DRAINING:
-        return direction_text(lag)
+        return _direction_text(lag)
     if slowest is not None and math.isinf(slowest.drained_ms):
         return tr("queue {queue} stays", queue=slowest.queue_id)
     return tr("drains in {time}", time=duration_text(outlook.drained_in_ms))
 
 
-def direction_text(lag: Forecast) -> str:
-    """The direction of a lag that is no group's: ``drains in 12 min``, ``grows 1.2 k/min``, ``steady``."""
+def _direction_text(lag: Forecast) -> str:
+    """The direction of a lag that does not drain: ``grows 1.2 k/min``, ``steady``."""
     match lag.outlook:
-        case LagOutlook.DRAINING:
-            return tr("drains in {time}", time=duration_text(lag.drained_in_ms))
         case LagOutlook.GROWING:
             return tr("grows {count}/min", count=short_count_text(lag.slope * 60))
         case LagOutlook.STEADY:

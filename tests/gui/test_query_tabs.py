@@ -289,3 +289,24 @@ def test_runs_are_kept_over_a_restart(settings, tmp_path):
     again = QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat)
     assert QueryMemory(again).runs == [run_of("SELECT '主题'", 5, state=RunState.FAILED, rows=-1, fault="no")]
     assert json.loads(str(again.value("reports/queries/runs")))
+
+
+def test_a_query_that_is_too_long_to_be_kept_stays_while_the_window_is_open(tabs):
+    text = "SELECT 1 -- " + "x" * TEXT_CHARACTERS_MAX
+    tabs.load()
+    tabs.editor.setPlainText(text)
+    tabs.keep()
+    tabs.load()
+    assert tabs.text == text
+
+
+def test_a_saved_query_that_finds_no_tab_replaces_none(make_view, memory, qapp):
+    view = make_view()
+    view.show_part(EDITOR)
+    tabs = view.editor.made.tabs
+    while len(texts(tabs)) < TABS_MAX:
+        tabs.add(f"SELECT {len(texts(tabs))}")
+    before = texts(tabs)
+    view._query_field._loaded(("mine", "SELECT 'mine'"))
+    assert texts(tabs) == before
+    assert view._query_field.text() == tabs.text

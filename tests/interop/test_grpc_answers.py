@@ -8,9 +8,9 @@ from broker_core.client.admin import AdminClient
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.broker_process import running_broker
 from tests.support.grpc_answers import TYPES, all_answers, prepare
-from tests.support.grpc_broker import wait_for
 from tests.support.grpc_stub import RawClient, resource
 from tests.support.real_peer import running_peer
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(500)]
 
@@ -68,7 +68,7 @@ def answers(name_server, port):
 
     asyncio.run(make())
     with RawClient(port) as client:
-        wait_for(lambda: all(is_routed(client, topic) for topic in TYPES))
+        wait_until(lambda: all(is_routed(client, topic) for topic in TYPES))
     return all_answers(port)
 
 

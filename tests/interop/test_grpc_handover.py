@@ -9,9 +9,10 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.broker_process import running_broker
-from tests.support.grpc_broker import ack, wait_for
+from tests.support.grpc_broker import ack
 from tests.support.grpc_stub import RawClient, message, resource
 from tests.support.real_peer import running_peer
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -63,7 +64,7 @@ class Side:
 
     def __init__(self, port):
         self.client = RawClient(port)
-        wait_for(lambda: all(self.is_routed(topic) for topic in TYPES))
+        wait_until(lambda: all(self.is_routed(topic) for topic in TYPES))
 
     def is_routed(self, topic):
         route = self.client.call("QueryRoute", pb.QueryRouteRequest(topic=resource(topic)))

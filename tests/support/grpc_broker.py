@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import BrokerThread, broker_thread
-from tests.support.grpc_stub import RawClient, resource
+from tests.support.grpc_stub import RawClient
 
 DEADLINE_SECONDS = 30.0
 
@@ -128,33 +127,3 @@ def grpc_broker(root: Path, **more: Any) -> Iterator[GrpcBroker]:
     clock = MovedClock()
     with broker_thread(root, config, clock=clock) as running:
         yield GrpcBroker(running, clock)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds; fails after `DEADLINE_SECONDS`."""
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
-
-
-def handle_of(found: pb.Message) -> str:
-    return found.system_properties.receipt_handle
-
-
-def entry_of(found: pb.Message) -> pb.AckMessageEntry:
-    """What is acked of a message."""
-    return pb.AckMessageEntry(message_id=found.system_properties.message_id, receipt_handle=handle_of(found))
-
-
-def ack(client: RawClient, group: str, topic: str, *found: pb.Message) -> pb.AckMessageResponse:
-    request = pb.AckMessageRequest(group=resource(group), topic=resource(topic), entries=map(entry_of, found))
-    response: pb.AckMessageResponse = client.call("AckMessage", request)
-    return response
-
-
-def change(client: RawClient, group: str, topic: str, handle: str, seconds: int) -> pb.ChangeInvisibleDurationResponse:
-    request = pb.ChangeInvisibleDurationRequest(group=resource(group), topic=resource(topic), receipt_handle=handle)
-    request.invisible_duration.FromSeconds(seconds)
-    response: pb.ChangeInvisibleDurationResponse = client.call("ChangeInvisibleDuration", request)
-    return response

@@ -6,12 +6,13 @@ import contextlib
 import os
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtGui import QImage
+
+from tests.support.waiting import wait_until
 
 DEADLINE_S = 180.0
 _SIZE = (1440, 900)
@@ -70,8 +71,5 @@ def virtual_screen(folder: Path) -> Iterator[VirtualScreen]:
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Wait until the condition holds; fails at the deadline."""
-    end = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < end, f"not within {DEADLINE_S:.0f} s: {what}"
-        time.sleep(0.25)
+    """Wait until the condition holds, longer than elsewhere, because a window starts."""
+    wait_until(condition, what, deadline_s=DEADLINE_S)

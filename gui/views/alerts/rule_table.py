@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.api import UsageError
-from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column
 from gui.operations.alert_center import SEVERITY_STATES, subject_text
 from gui.theme.tokens import State
@@ -42,7 +41,7 @@ class RuleRow:
         if not self.findings:
             return cause_text(self.kept_lack.lack) if self.kept_lack is not None else ""
         first, more = self.findings[0], len(self.findings) - 1
-        about = subject_text(self.rule, first.subject.removeprefix(reserved.DLQ_PREFIX))
+        about = subject_text(self.rule, first.subject)
         text = f"{about} {value_text(self.rule.series, first.value)}".strip()
         return f"{text} +{more}" if more else text
 

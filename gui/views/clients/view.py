@@ -287,7 +287,8 @@ class ClientsView(PageView):
         group = client.group if client is not None and client.role is Role.CONSUMER else ""
         if group != self._held_group:
             self._held, self._held_group = None, group
-        if group and self.context.source.status is SourceStatus.READY:
+            self._in_flight.cancel()
+        if group and not self._in_flight.waiting and self.context.source.status is SourceStatus.READY:
             self._in_flight.ask(self.context.source.ask(ListInFlight(group)), self._take_in_flight, self._no_in_flight)
 
     def _take_in_flight(self, page: InFlightPage) -> None:

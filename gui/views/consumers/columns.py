@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from broker_core.worker.questions.administration import GRPC
 from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
@@ -59,14 +60,26 @@ def group_section(row: GroupRow) -> str:
     return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
 
 
-def standing_text(row: GroupRow | PositionRow) -> str:
+class Standing(Protocol):
+    """What has a position in a queue, or several."""
+
+    @property
+    def beyond_messages(self) -> float:
+        """Messages from the end to the position."""
+
+    @property
+    def lost_messages(self) -> float:
+        """Messages that were deleted before they were read."""
+
+
+def standing_text(row: Standing) -> str:
     """What no lag tells: a position beyond the end, messages that were deleted before they were read; else empty."""
     beyond, lost = row.beyond_messages, row.lost_messages
-    told = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
-    return ", ".join([*told, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
+    words = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
+    return ", ".join([*words, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
 
 
-def standing_state(row: GroupRow | PositionRow) -> State | None:
+def standing_state(row: Standing) -> State | None:
     """Colour of a position beyond the end, or of lost messages; else None."""
     if row.beyond_messages > 0:
         return State.CRITICAL

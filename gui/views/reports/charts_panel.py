@@ -121,8 +121,7 @@ class ChartsPanel(QScrollArea):
 
     def _range_changed(self) -> None:
         self._write_range()
-        self.zoom.show_whole()
-        self._show_range()
+        self.zoom.show_whole()  # which shows the range
 
     def _fill(self) -> None:
         self.time_charts = []

@@ -41,6 +41,7 @@ class QueryField(QWidget):
 
     def __init__(self, theme: ThemeManager, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.shows_loaded = True
         self.editor = LongTextEdit(editable=True)
         self.editor.setPlainText(text)
         self.editor.setFont(mono_font(Size.SECONDARY))
@@ -71,6 +72,10 @@ class QueryField(QWidget):
 
     def setText(self, text: str) -> None:
         self.editor.setPlainText(text)
+
+    def leave_loaded(self) -> None:
+        """Leave a saved query to whoever listens to `loaded`."""
+        self.shows_loaded = False
 
     def show_editor(self, *, shown: bool) -> None:
         """Show or hide its editor: a larger one may have the query."""
@@ -122,7 +127,8 @@ class QueryField(QWidget):
     def _loaded(self, answer: tuple[str, str]) -> None:
         self._say("")
         self.loaded.emit(*answer)
-        self.editor.setPlainText(answer[1])
+        if self.shows_loaded:
+            self.editor.setPlainText(answer[1])
 
     def _remove(self) -> None:
         name = str(self.saved.currentData() or "")

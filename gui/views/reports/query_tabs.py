@@ -201,7 +201,7 @@ class QueryTabs(QWidget):
     def keep(self) -> None:
         """Keep the tabs as they are now."""
         self._keeping.stop()
-        kept = (self.queries, self.bar.currentIndex())
+        kept = (self._memory.kept(self.queries), self.bar.currentIndex())
         if self._queries and kept != self._kept:
             self._memory.keep_tabs(*kept)
             self._kept = kept

@@ -302,8 +302,7 @@ class ReportsView(PageView):
         field = self._query_field
         if field is not None and field.text():
             made.tabs.take(field.text())
-        else:
-            self._query_edited(made.text)
+        self._query_edited(made.text)
         return made
 
     @property
@@ -324,6 +323,8 @@ class ReportsView(PageView):
         """Leave the small editor of the form out where the large one is."""
         if self._query_field is not None:
             self._query_field.show_editor(shown=self.parts.current != EDITOR)
+            if self.editor.made is not None:
+                self._query_field.leave_loaded()
 
     def _query_edited(self, text: str) -> None:
         """Write the query of the tab in front into the form."""

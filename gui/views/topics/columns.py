@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from gui.models.favourites import FAVOURITES
 from gui.models.table import CellKind, Column, known_number, number_column
-from gui.models.topic_queues import TopicMeasure
+from gui.models.topic_queues import TopicMeasure, TopicQueueRow
 from gui.models.topics import GroupOnTopic, TopicGroupRow, TopicHealth, TopicRow
 from gui.theme.tokens import State
+from gui.views.consumers.columns import standing_state, standing_text
 from gui.words.amounts import online_text
 from gui.words.text import (
     UNKNOWN,
@@ -77,7 +78,7 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
         Column("queues", "Queues W / R", lambda row: f"{count_text(row.write_queues)} / {count_text(row.read_queues)}",
                sort=lambda row: (row.write_queues, row.read_queues), right=True, width=104, gives_way=5),
         number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=76),
-        Column("spark", "15 min", _writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
+        Column("spark", "15 min", writes_text, sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE,
                value=sources.put_rates, width=84, gives_way=4),
         number_column("size", "Avg size", lambda row: row.average_bytes, bytes_text,
                       tip=lambda _row: tr("Body size of what was written since the broker started"), width=78, gives_way=8),
@@ -103,8 +104,8 @@ def group_columns() -> list[Column[TopicGroupRow]]:
             "lag",
             "Lag",
             lambda row: count_text(row.lag_messages),
-            state=lag_state,
-            tip=standing_words,
+            state=standing_state,
+            tip=standing_text,
             sort=lambda row: math.inf if row.beyond_messages > 0 else row.lag_messages,
             right=True,
             width=66,
@@ -124,20 +125,6 @@ def type_state(kind: TopicType | None) -> State:
     return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
 
 
-def standing_words(group: GroupOnTopic | TopicGroupRow) -> str:
-    """What no lag tells of a group on a topic: beyond the end, messages that were lost unread; else empty."""
-    beyond, lost = group.beyond_messages, group.lost_messages
-    words = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
-    return ", ".join([*words, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
-
-
-def lag_state(group: GroupOnTopic | TopicGroupRow) -> State | None:
-    """Colour of the lag of a group that is beyond the end, or has lost messages; else None."""
-    if group.beyond_messages > 0:
-        return State.CRITICAL
-    return State.WARNING if group.lost_messages > 0 else None
-
-
 def groups_text(groups: Sequence[GroupOnTopic]) -> str:
     """``order-service 412, risk-scan 0 and 1 more``; ``ahead beyond the end``."""
     if not groups:
@@ -153,7 +140,7 @@ def groups_text(groups: Sequence[GroupOnTopic]) -> str:
 def all_groups_text(groups: Sequence[GroupOnTopic]) -> str:
     """Groups and their lag, a line each, with what no lag tells."""
     return "\n".join(
-        ", ".join(filter(None, (f"{one.name}: {count_text(one.lag_messages)}", standing_words(one)))) for one in groups[:40]
+        ", ".join(filter(None, (f"{one.name}: {count_text(one.lag_messages)}", standing_text(one)))) for one in groups[:40]
     )
 
 
@@ -192,7 +179,8 @@ NOT_OUTSIDE = frozenset({"size", "disk"})
 """Columns that no attached cluster can fill."""
 
 
-def _writes_text(row: TopicRow) -> str:
+def writes_text(row: TopicRow | TopicQueueRow) -> str:
+    """What stands in place of a line of writes."""
     if row.put_rate > 0:
         return ""
     if math.isnan(row.put_rate):

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from gui.models.table import ColumnTableModel
 from gui.models.topics import QueueRow, TopicRow, queue_rows, skew, topic_group_rows
 from gui.operations.topic_facts import TopicFacts
-from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_step
+from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_top
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -98,11 +98,12 @@ class QueueBars(Drawn):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002  Qt's signature
         tokens = self._theme.tokens
         highest = max((rate for _, rate in self._rates if not math.isnan(rate)), default=0.0)
-        step = round_step(highest / 2)
-        top = max(step * math.ceil(highest / step), step)
+        top, step = round_top(highest)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(text_font(Size.CAPTION))
+        widest = max((QFontMetrics(painter.font()).horizontalAdvance(rate_number(rate)) for _, rate in self._rates), default=0)
+        has_values = widest <= self._slot(0).width() + BAR_GAP  # of all, because all bars are equally wide
         if self._rates:
             slot = self._slot(0)
             plot = QRectF(AXIS_WIDTH, slot.top(), max(1, self.width() - AXIS_WIDTH), slot.height())
@@ -116,18 +117,16 @@ class QueueBars(Drawn):
                 painter.setBrush(QColor(colour))
                 bar = QRectF(slot.left(), slot.bottom() - height, slot.width(), height)
                 painter.drawRoundedRect(bar, min(3.0, slot.width() / 4), min(3.0, height / 2))
-                self._paint_value(painter, bar, rate)
+                if has_values:
+                    self._paint_value(painter, bar, rate)
         self._paint_labels(painter)
         painter.end()
 
     def _paint_value(self, painter: QPainter, bar: QRectF, rate: float) -> None:
-        """Write the rate above its bar, where all bars are wide enough for theirs."""
-        metrics = QFontMetrics(painter.font())
-        widest = max(metrics.horizontalAdvance(rate_number(known)) for _, known in self._rates)
-        if widest <= bar.width() + BAR_GAP:
-            painter.setPen(QColor(self._theme.tokens.text_2))
-            box = QRectF(bar.center().x() - 30, bar.top() - VALUE_HEIGHT, 60, VALUE_HEIGHT - 1)
-            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))
+        """Write the rate above its bar."""
+        painter.setPen(QColor(self._theme.tokens.text_2))
+        box = QRectF(bar.center().x() - 30, bar.top() - VALUE_HEIGHT, 60, VALUE_HEIGHT - 1)
+        painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))
 
     def _paint_labels(self, painter: QPainter) -> None:
         font = text_font(Size.CAPTION)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 from gui.models.consumers import GroupRow
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import RouteRow, TopicQueueRow
-from gui.models.topics import GroupOnTopic
 from gui.theme.tokens import State
-from gui.views.consumers.columns import owner_text
-from gui.views.topics.columns import lag_state, standing_words
+from gui.views.consumers.columns import owner_text, standing_state, standing_text
+from gui.views.topics.columns import writes_text
 from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
@@ -36,11 +34,11 @@ def topic_queue_columns(
         Column("disk", "On disk", lambda row: f"≈ {bytes_text(row.bytes)}" if row.is_estimate else bytes_text(row.bytes),
                sort=lambda row: known_number(row.bytes), right=True, width=96, gives_way=5),
         number_column("in", "In /s", lambda row: row.put_rate, rate_number, kind=CellKind.STRONG, width=72),
-        Column("spark", "15 min", _writes_text,
+        Column("spark", "15 min", writes_text,
                sort=lambda row: row.put_rate, kind=CellKind.SPARKLINE, value=rates, width=84, gives_way=2),
-        number_column("group", "Group offset", lambda row: row.group_offset, known=True, state=_standing_state,
-                      tip=_standing_words, width=104),
-        number_column("lag", "Lag", lambda row: row.lag_messages, state=_standing_state, tip=_standing_words, width=76),
+        number_column("group", "Group offset", lambda row: row.group_offset, known=True, state=standing_state,
+                      tip=standing_text, width=104),
+        number_column("lag", "Lag", lambda row: row.lag_messages, state=standing_state, tip=standing_text, width=76),
         Column("last", "Last write", lambda row: times.shown(row.last_store_ms, now_ms()),
                sort=lambda row: known_number(row.last_store_ms), right=True, dim=True, width=112),
         Column("owner", "Owner", _owner_text, kind=CellKind.MONO, dim=True),
@@ -62,15 +60,6 @@ def topic_consumer_columns(
     ]  # fmt: skip
 
 
-def _standing_words(row: TopicQueueRow) -> str:
-    """What no lag tells of the group in a queue."""
-    return standing_words(GroupOnTopic("", row.lag_messages, row.beyond_messages, row.lost_messages))
-
-
-def _standing_state(row: TopicQueueRow) -> State | None:
-    return lag_state(GroupOnTopic("", row.lag_messages, row.beyond_messages, row.lost_messages))
-
-
 def route_columns() -> list[Column[RouteRow]]:
     """Columns of the route table."""
     return [
@@ -88,13 +77,6 @@ def _role(broker_id: int) -> str:
     if broker_id < 0:
         return UNKNOWN
     return tr("master") if broker_id == 0 else tr("replica {number}", number=broker_id)
-
-
-def _writes_text(row: TopicQueueRow) -> str:
-    """What stands in place of a line."""
-    if math.isnan(row.put_rate):
-        return UNKNOWN
-    return tr("no writes") if row.put_rate == 0 else ""
 
 
 def _owner_text(row: TopicQueueRow) -> str:

@@ -74,7 +74,7 @@ MEANING = {
     "gui/views/tail/tail_rules_dialog.py": (1, "a colour that a person chose"),
     "gui/views/tail/view.py": (2, "more arrives than can be shown; a colour that a person chose"),
     "gui/views/topics/actions.py": (1, "a topic was not made"),
-    "gui/views/topics/columns.py": (3, "a topic lags, or messages were lost"),
+    "gui/views/topics/columns.py": (2, "a topic lags, or messages were lost"),
     "gui/views/topics/detail.py": (3, "messages are spread unevenly"),
     "gui/views/topics/import_dialog.py": (3, "topics cannot be imported"),
     "gui/views/topics/queues_panel.py": (2, "messages are spread unevenly"),

@@ -25,6 +25,7 @@ from monitoring.admin.connections import ConnectionRates, client_rows
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
 from tests.support.grpc_stub import SERVICE, RawClient, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -365,20 +366,13 @@ def test_a_cancelled_receive_takes_nothing(running, client, port):  # [36]
     new_group(client, group, topic)
     before = running.thread.call(held(running))
     stream = client.start_receive(receive_request(group, topic, poll=15))
-    wait_for(lambda: running.thread.call(held(running)) == before + 1)
+    wait_until(lambda: running.thread.call(held(running)) == before + 1)
     stream.cancel()
-    wait_for(lambda: running.thread.call(held(running)) == before)
+    wait_until(lambda: running.thread.call(held(running)) == before)
     with RawClient(port) as other:
         other.send(message(topic, b"for the next"))
         new_group(other, group, topic)
         assert other.receive(group, topic).bodies == [b"for the next"]
-
-
-def wait_for(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("invisible_ms", [9_999, 43_200_001])

@@ -19,8 +19,9 @@ from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.transport.client import ConnectionPool
 from tests.support.broker_process import running_broker
-from tests.support.grpc_broker import grpc_broker, wait_for
+from tests.support.grpc_broker import grpc_broker
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 CLIENTS, RECEIVES = 200, 4
 MIB = 1 << 20
@@ -123,7 +124,7 @@ def test_a_listener_tries_a_message(broker, client, code, result):  # [50]
             found = await admin.messages_by_id(topic, sent.system_properties.message_id)
             return [offset_message_id(one.store_host, one.physical_offset) for one in found]
 
-    wait_for(lambda: broker.running.thread.call(place()))
+    wait_until(lambda: broker.running.thread.call(place()))
     (message_id,) = broker.running.thread.call(place())
 
     async def try_it():
@@ -272,12 +273,12 @@ def test_a_client_finds_the_broker_again(tmp_path):  # [55]
         broker.topic("Back")
         broker.group(client, "BackGroup", "Back")
         waiting = client.start_receive(receive_request("BackGroup", "Back", poll=20))
-        wait_for(lambda: broker.held() == 1)
+        wait_until(lambda: broker.held() == 1)
     with pytest.raises(grpc.RpcError) as ended:
         list(waiting)
     assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
     with contextlib.closing(client), grpc_broker(tmp_path, grpc_port=port) as broker:
-        wait_for(lambda: is_served(client))
+        wait_until(lambda: is_served(client))
         client.send(message("Back", b"after"))
         # SDKs of Go and Python announce themselves again only after minutes.
         assert client.receive("BackGroup", "Back").bodies == [b"after"]
