@@ -17,9 +17,8 @@ from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import BrokerThread, broker_thread
-from tests.support.grpc_stub import RawClient
+from tests.support.grpc_stub import RawClient, resource
 
-DEADLINE_SECONDS = 30.0
 
 
 class MovedClock:
@@ -127,3 +126,25 @@ def grpc_broker(root: Path, **more: Any) -> Iterator[GrpcBroker]:
     clock = MovedClock()
     with broker_thread(root, config, clock=clock) as running:
         yield GrpcBroker(running, clock)
+
+
+def handle_of(found: pb.Message) -> str:
+    return found.system_properties.receipt_handle
+
+
+def entry_of(found: pb.Message) -> pb.AckMessageEntry:
+    """What is acked of a message."""
+    return pb.AckMessageEntry(message_id=found.system_properties.message_id, receipt_handle=handle_of(found))
+
+
+def ack(client: RawClient, group: str, topic: str, *found: pb.Message) -> pb.AckMessageResponse:
+    request = pb.AckMessageRequest(group=resource(group), topic=resource(topic), entries=map(entry_of, found))
+    response: pb.AckMessageResponse = client.call("AckMessage", request)
+    return response
+
+
+def change(client: RawClient, group: str, topic: str, handle: str, seconds: int) -> pb.ChangeInvisibleDurationResponse:
+    request = pb.ChangeInvisibleDurationRequest(group=resource(group), topic=resource(topic), receipt_handle=handle)
+    request.invisible_duration.FromSeconds(seconds)
+    response: pb.ChangeInvisibleDurationResponse = client.call("ChangeInvisibleDuration", request)
+    return response

@@ -8,8 +8,9 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushConsumer
 from broker_core.protocol.grpc import messaging_pb2 as pb
-from tests.support.grpc_broker import grpc_broker, wait_for
+from tests.support.grpc_broker import grpc_broker
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 MOST_BYTES = 4 * 1024 * 1024
 
@@ -136,7 +137,7 @@ def test_a_sent_message_is_found_by_its_id(broker, client):  # [24]
         async with AdminClient(broker.name_server) as admin:
             return await admin.messages_by_id(topic, message_id)
 
-    wait_for(lambda: [bytes(found.body) for found in broker.running.thread.call(look_up())] == [b"look me up"])
+    wait_until(lambda: [bytes(found.body) for found in broker.running.thread.call(look_up())] == [b"look me up"])
 
 
 def test_a_message_group_keeps_its_queue_and_order_over_a_restart(tmp_path):  # [25]
@@ -201,7 +202,7 @@ def test_a_poll_follows_from_the_deadline_and_has_bounds(broker, client):  # [31
 
     def poll_ms(poll, timeout):
         stream = client.start_receive(receive_request(group, topic, poll=poll), timeout=timeout)
-        wait_for(lambda: broker.held() == 1)
+        wait_until(lambda: broker.held() == 1)
 
         async def asked():
             held = next(iter(broker.running.broker._loaded.dispatcher.pop.processor.holds))
@@ -209,7 +210,7 @@ def test_a_poll_follows_from_the_deadline_and_has_bounds(broker, client):  # [31
 
         found = broker.running.thread.call(asked())
         stream.cancel()
-        wait_for(lambda: broker.held() == 0)
+        wait_until(lambda: broker.held() == 0)
         return found
 
     assert poll_ms(12, 60) == 12_000  # as it is asked for
