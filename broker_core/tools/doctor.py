@@ -22,7 +22,7 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import AccountRefusedError, CodecError, NetworkError, RemoteError
 from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
-from broker_core.protocol.addresses import address_of, address_text
+from broker_core.protocol.addresses import address_of, address_text, host_of
 from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
 from broker_core.protocol.admin.proxies import GRPC_PORT
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -251,10 +251,10 @@ class Doctor:
                 await self._try_grpc_at(self._grpc, is_given=True)
             return
         used = [self._security.addresses.get(one, one) for broker in brokers for one in broker.addresses.values()]
-        hosts = list(dict.fromkeys(address.rpartition(":")[0] for address in used if ":" in address))
+        hosts = list(dict.fromkeys(host_of(address) for address in used if ":" in address))
         for host in hosts[:ADDRESSES_MAX]:
             with contextlib.suppress(_HopFailedError):
-                await self._try_grpc_at(f"{host}:{GRPC_PORT}", is_given=False)
+                await self._try_grpc_at(address_of(host, GRPC_PORT), is_given=False)
 
     async def _try_grpc_at(self, address: str, *, is_given: bool) -> None:
         """Make a call in plain text and one in TLS, because each SDK uses one of them by itself."""

@@ -97,6 +97,7 @@ def test_nothing_confirmed_is_lost_and_nothing_acked_comes_again(tmp_path, round
             worker.join(60)
             assert not worker.is_alive()
     acked_before, unanswered = set(account.acked), account.asked - account.acked
+    assert len(unanswered) <= len(workers), "each waits for one answer"
     with running_broker(store) as running, RawClient(port_of(running)) as client:
         client.announce_consumer(GROUP, TOPIC)
         account.received.clear()

@@ -24,7 +24,7 @@ from gui.words.text import TimeZoneChoice
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_history, fake_state
 
-ROUNDS = int(os.environ.get("ORBIT_GUI_ROUNDS", "4"))
+ROUNDS = int(os.environ.get("ORBIT_GUI_ROUNDS", "6"))
 """50 and more find rarer faults, in minutes."""
 KEPT_BY_QT = "object QPanGesture"
 """Qt keeps one for each scroll area that has been, some hundred bytes, until the program ends."""
@@ -100,7 +100,7 @@ def one_round(number: int, window: MainWindow, application: QApplication) -> Non
 
 @pytest.mark.timeout(600)
 def test_pages_opened_and_closed_leave_nothing(window, qapp):
-    for number in range(2):
+    for number in range(4):
         one_round(number, window, qapp)
     settle(qapp)
     before = census(qapp, window)

@@ -20,7 +20,6 @@ from tests.support.broker_thread import BrokerThread, broker_thread
 from tests.support.grpc_stub import RawClient, resource
 
 
-
 class MovedClock:
     """The wall clock, ahead by what a test has moved it."""
 

@@ -62,7 +62,7 @@ class AccessControl:
 
     def refusal(self, remote_address: str, command: RemotingCommand) -> str | None:
         """Why a request is refused, in the words that clients know; None when it may be served."""
-        fault = self._fault(_host_of(remote_address), command)
+        fault = self._fault(host_of(remote_address), command)
         return None if fault is None else _REMARK.format(fault)
 
     def _fault(self, host: str, command: RemotingCommand) -> str | None:
@@ -105,7 +105,7 @@ class AccessControl:
 
     def is_open_to(self, remote_address: str) -> bool:
         """Whether calls from an address need no account."""
-        host = _host_of(remote_address)
+        host = host_of(remote_address)
         return any(pattern.matches(host) for pattern in self.rules.white_addresses)
 
     def fault_of(self, remote_address: str, access_key: str, is_signed: Callable[[str], bool]) -> str | None:
@@ -113,7 +113,7 @@ class AccessControl:
         account = self._account(access_key)
         if account is None:
             return f"User:{access_key} is not found."
-        if account.white_address.matches(_host_of(remote_address)) or is_signed(account.secret_key):
+        if account.white_address.matches(host_of(remote_address)) or is_signed(account.secret_key):
             return None
         return "check signature failed."
 
@@ -145,10 +145,6 @@ class AccessControl:
         self.rules = rules
         self.version = self.version.next(self._clock())
         logger.info("access control has %d accounts now", len(self.rules.accounts))
-
-
-def _host_of(address: str) -> str:
-    return host_of(address)
 
 
 def _is_granted(account: Account, need: Need) -> bool:

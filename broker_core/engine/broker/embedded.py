@@ -60,6 +60,7 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.tables.topic_table import ATOMIC_TOPICS_RULE, TOPICS_FILE, TOPICS_RULE, TopicTable
 from broker_core.errors import BugError, RequestRefusedError, StoreError
 from broker_core.protocol import names
+from broker_core.protocol.addresses import address_of, host_of
 from broker_core.protocol.admin.topics import MESSAGE_TYPE, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -213,8 +214,7 @@ class EmbeddedBroker:
     @property
     def grpc_address(self) -> str:
         """``host:port`` for SDKs of gRPC, of a broker that was started; empty where it has no such port."""
-        host = self._bound.broker.rpartition(":")[0]
-        return "" if self._grpc is None else f"{host}:{self._grpc.server.port}"
+        return "" if self._grpc is None else address_of(host_of(self._bound.broker), self._grpc.server.port)
 
     @property
     def store(self) -> MessageStore:

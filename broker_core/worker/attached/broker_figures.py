@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.protocol.addresses import address_of, host_of
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
@@ -121,7 +122,7 @@ class BrokerFigures:
         """``host:port`` for SDKs of gRPC where it serves them itself, as Orbit's brokers do; empty where it does not."""
         port = self.config.get("grpcServerPort", "")
         serves = self.config.get("orbitGrpc") == "on" and self.place is not None and self.place.has_master
-        return f"{self.place.address.rpartition(':')[0]}:{port}" if serves and self.place is not None else ""
+        return address_of(host_of(self.place.address), port) if serves and self.place is not None else ""
 
     def has_group(self, group: str) -> bool:
         """Whether a group has an offset here."""
