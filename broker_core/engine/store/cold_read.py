@@ -50,12 +50,8 @@ def joined(places: Iterable[LogPlace], file_bytes: int) -> Iterator[LogPlace]:
 
 
 def is_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
-    """Whether a read of these bytes would not wait; true also if that cannot be found out.
-
-    Only the ends are read, because the system reads long pieces into memory, in order.
-    """
-    ends = ((place.physical_offset, place.physical_offset + place.size - 1) for place in joined(places, log.file_bytes))
-    return not places or all(are_in_memory(log, offset) for both in ends for offset in both)
+    """Whether a read of these bytes would not wait; true also if that cannot be found out."""
+    return all(are_in_memory(log, *place) for place in joined(places, log.file_bytes))
 
 
 def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
@@ -63,17 +59,16 @@ def is_ahead_in_memory(log: CommitLog, places: Sequence[LogPlace]) -> bool:
     last = places[-1]
     offset = last.physical_offset + last.size + AHEAD_BYTES // 2
     is_in_file = offset // log.file_bytes == last.physical_offset // log.file_bytes and offset < log.end
-    return not is_in_file or are_in_memory(log, offset)
+    return not is_in_file or are_in_memory(log, offset, 1)
 
 
-def are_in_memory(log: CommitLog, first: int, *further: int) -> bool:
-    """Whether the bytes at these physical offsets of one file can be read without waiting; true also if unknown."""
-    base = first - first % log.file_bytes
+def are_in_memory(log: CommitLog, physical: int, size: int) -> bool:
+    """Whether bytes of one file, from a physical offset on, can be read without waiting; true also if unknown."""
+    base = physical - physical % log.file_bytes
     mapped = log.map_at(base)
     if mapped is None:
         return True  # a file that was deleted meanwhile
-    start = address(mapped) - base
-    return all(page_cache.is_resident(start + offset) for offset in (first, *further))
+    return page_cache.is_resident(address(mapped) + physical - base, size)
 
 
 def bring_to_memory(log: CommitLog, places: Sequence[LogPlace]) -> None:
@@ -156,9 +151,9 @@ class ResidentPieces:
         return not is_ahead_in_memory(self._log, [LogPlace(end - 1, 1)])
 
     def _look(self, piece: int, start: int) -> bool:
-        """Ask about a byte every 64 KiB of the part of a piece that lies in the file of ``start``, before the log's end."""
+        """Ask about the part of a piece that lies in the file of ``start``, before the log's end."""
         log = self._log
         base = start - start % log.file_bytes
         first = max(piece * PIECE_BYTES, base)
         end = min((piece + 1) * PIECE_BYTES, base + log.file_bytes, log.end)
-        return are_in_memory(log, *range(first, end, _GAP_BYTES), end - 1)
+        return are_in_memory(log, first, end - first)

@@ -194,7 +194,7 @@ class _Finder:
 
     def _is_in_memory(self, physical: int) -> bool:
         if not self._probed_from <= physical < self._probed_from + _PROBED_BYTES:
-            self._probed_from, self._is_here = physical, are_in_memory(self._log, physical)
+            self._probed_from, self._is_here = physical, are_in_memory(self._log, physical, 1)
         return self._is_here
 
 

@@ -179,7 +179,7 @@ def test_what_lies_far_back_is_looked_at_once_and_left_to_a_thread_where_it_is_m
     for module in (reading, __import__("broker_core.engine.store.pull_reads", fromlist=["x"])):
         monkeypatch.setattr(module, "NEAR_BYTES", 1_000)
     looked, missing = [], set()
-    monkeypatch.setattr(cold_read, "are_in_memory", lambda _log, first, *_rest: looked.append(first) or first not in missing)
+    monkeypatch.setattr(cold_read, "are_in_memory", lambda _log, first, _size: looked.append(first) or first not in missing)
     assert served.take(frame_of(queueOffset=0), frame_of(queueOffset=5))
     assert len([place for place in looked if place == 0]) == 1
     monkeypatch.setattr(cold_read, "KNOWN_MS", 0)

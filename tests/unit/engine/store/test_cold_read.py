@@ -64,13 +64,13 @@ def test_what_was_just_written_is_in_memory_and_can_be_read(store):
     store.bring_to_memory(places_of(store))
 
 
-def test_pages_that_are_missing_are_found_by_the_ends_of_their_records(store, monkeypatch):
+def test_pages_that_are_missing_are_asked_for_once_for_records_side_by_side(store, monkeypatch):
     log, places = store._parts.commit_log, places_of(store)
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(page_cache, "is_resident", lambda place: asked.append(place) or place == 0)
+    monkeypatch.setattr(page_cache, "is_resident", lambda *range_: asked.append(range_) or False)
     assert not is_in_memory(log, places)
-    assert asked == [0, places[-1].physical_offset + places[-1].size - 1]
+    assert asked == [(0, places[-1].physical_offset + places[-1].size)]
 
 
 def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypatch):
@@ -79,7 +79,7 @@ def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypat
     assert store.is_ahead_in_memory(places)  # the file ends before
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(page_cache, "is_resident", asked.append)
+    monkeypatch.setattr(page_cache, "is_resident", lambda place, _size: asked.append(place))
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
     assert not store.is_ahead_in_memory(places)
     assert asked == [end + 1_000]

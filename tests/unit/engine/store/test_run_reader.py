@@ -153,16 +153,16 @@ class Seconds:
 
 @pytest.fixture
 def asked(store, monkeypatch):
-    """Places that the system is asked for; what is in ``asked.missing`` is not in memory."""
+    """First and last places that the system is asked for; what is in ``asked.missing`` is not in memory."""
 
     class Asked(list):
         missing = frozenset()
 
     asked = Asked()
 
-    def is_resident(position):
-        asked.append(position)
-        return position not in asked.missing
+    def is_resident(position, size):
+        asked.append((position, position + size - 1))
+        return not any(position <= missing < position + size for missing in asked.missing)
 
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
     monkeypatch.setattr(page_cache, "is_resident", is_resident)
@@ -173,12 +173,12 @@ def test_a_piece_is_asked_for_once_a_moment(store, asked):
     clock = Seconds()
     pieces = ResidentPieces(store._parts.commit_log, clock)
     assert pieces.has(100, 300)
-    assert asked == [0, LOG_FILE_BYTES - 1]
+    assert asked == [(0, LOG_FILE_BYTES - 1)]
     assert pieces.has(300, 500)
-    assert len(asked) == 2
+    assert len(asked) == 1
     clock.now += cold_read.KNOWN_MS / 1000
     assert pieces.has(100, 300)
-    assert len(asked) == 4
+    assert len(asked) == 2
 
 
 def test_a_piece_with_a_gap_is_not_in_memory_and_asked_for_again(store, asked):
@@ -226,6 +226,7 @@ def test_where_nothing_can_be_asked_all_counts_as_in_memory(store, monkeypatch):
 def test_a_run_far_back_is_given_only_from_memory_and_says_what_to_read_ahead(store, asked, monkeypatch):
     monkeypatch.setattr(run_reader, "NEAR_BYTES", 1_000)
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
+    monkeypatch.setattr(cold_read, "PIECE_BYTES", 500)
     monkeypatch.setattr(cold_read, "KNOWN_MS", 0)
     assert same(store, 0, 0, 4)
     asked.missing = {0}
