@@ -10,10 +10,25 @@ from typing import Any
 
 import pytest
 
-from broker_core.native import access, calls, checks, heads, items, keys, lanes, pull_frames, pulls, records, sends, sums
+from broker_core.native import (
+    access,
+    calls,
+    checks,
+    heads,
+    items,
+    keys,
+    lanes,
+    pull_frames,
+    pulls,
+    records,
+    send_frames,
+    send_properties,
+    sends,
+    sums,
+)
 
 _KERNELS = (records, heads, checks, keys, items, sums)
-_SERVING = (lanes, sends, pull_frames, pulls)
+_SERVING = (lanes, send_frames, send_properties, sends, pull_frames, pulls)
 _BYTES = {"u8": 1, "u16": 2, "i32": 4, "i64": 8, "put32": 4, "put64": 8}
 
 

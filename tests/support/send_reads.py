@@ -13,7 +13,8 @@ from broker_core.engine.processors.plain.send_teacher import LanePlace, SendTeac
 from broker_core.engine.store.results import PutResult
 from broker_core.native import lanes as k
 from broker_core.native import queue_rows as q
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
+from broker_core.native import sends
 from broker_core.native.addresses import address
 from broker_core.native.lane_table import LaneTable, anonymous
 from broker_core.native.library import Library
@@ -81,7 +82,7 @@ class SendMemory:
         state[k.END] = len(data)
         lanes, rows = self.lanes, self.rows
         if self._library is None:
-            return s.serve_sends(
+            return sends.serve_sends(
                 state, memoryview(data), self.out, self.log, self.queues, rows.tails, rows.touched, lanes.lanes, lanes.slots,
                 lanes.texts, self.touched,
             )  # fmt: skip

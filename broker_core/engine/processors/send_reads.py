@@ -19,12 +19,12 @@ from broker_core.engine.processors.plain.send_codec import SendCodec
 from broker_core.engine.processors.plain.send_lanes import SendLane
 from broker_core.engine.processors.plain.send_teacher import LanePlace, SendTeacher
 from broker_core.engine.processors.send_processor import SendProcessor
-from broker_core.engine.store.plain_puts import GO_ON, PlainPuts
+from broker_core.engine.store.plain_puts import PlainPuts
 from broker_core.engine.tables.counters import PutCount
 from broker_core.engine.tables.peer import FramePeer, Peer, host_of
 from broker_core.engine.tables.state import BrokerState
 from broker_core.native import lanes as k
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.frame import LANGUAGES_BY_NUMBER, decode_frame
@@ -123,7 +123,7 @@ class SendReads:
                     continue
             if reason == s.OUT_FULL:
                 self._settle(peer, started)
-            elif reason != GO_ON:
+            elif reason != s.GO_ON:
                 return reason
 
     def _client_of(self, peer: FramePeer) -> _Client:

@@ -15,7 +15,8 @@ from broker_core.engine.store.consume_queue import UNWRITTEN_UNITS_MAX, ConsumeQ
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.native import lanes as k
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
+from broker_core.native import sends
 from broker_core.native.addresses import address
 from broker_core.native.lane_table import LaneTable, anonymous
 from broker_core.native.library import Library
@@ -23,8 +24,6 @@ from broker_core.protocol.message.record import TopicField
 
 OUT_BYTES: Final = 128 * 1024
 """Answers of one call. A read of 64 KiB has some 200 sends, and each answer 200 bytes."""
-GO_ON: Final = -1
-"""There is room again: the kernel is to be called again."""
 _WORD: Final = 8
 _DATA: Final = 1
 _LOG: Final = 3
@@ -124,7 +123,7 @@ class PlainPuts:
         if self._function is not None:
             return self._function(self._given_at)
         rows, lanes = self._parts.queues.rows, self.lanes
-        return s.serve_sends(
+        return sends.serve_sends(
             self.state, memoryview(self._source), self._out, memoryview(self._mapped), rows.table, rows.tails, rows.touched,  # type: ignore[arg-type]
             lanes.lanes, lanes.slots, lanes.texts, self._touched,
         )  # fmt: skip
@@ -138,7 +137,7 @@ class PlainPuts:
                 self._parts.queues.rows.make_room(self.lanes.lanes[state[k.LANE] + k.L_QUEUE], 1)
         except (OSError, MemoryError):
             return s.NOT_PLAIN  # the put in Python tries again, and refuses with the reason
-        return GO_ON
+        return s.GO_ON
 
     def take_answers(self) -> bytes:
         """The frames that answer what was stored since the last call."""

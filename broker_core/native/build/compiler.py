@@ -19,11 +19,26 @@ import numba
 from llvmlite import binding
 from numba import types
 
-from broker_core.native import checks, heads, items, keys, lanes, pull_frames, pulls, records, sends, sums
+from broker_core.native import (
+    checks,
+    heads,
+    items,
+    keys,
+    lanes,
+    pull_frames,
+    pulls,
+    records,
+    send_frames,
+    send_properties,
+    sends,
+    sums,
+)
 from broker_core.native.build import instructions
 from broker_core.native.library import ENTRIES, GATHERED, PREFIX, Kind, Library
 
-_KERNELS: tuple[ModuleType, ...] = (records, heads, checks, keys, items, sums, lanes, sends, pull_frames, pulls)
+_KERNELS: tuple[ModuleType, ...] = (
+    records, heads, checks, keys, items, sums, lanes, send_frames, send_properties, sends, pull_frames, pulls,
+)  # fmt: skip
 """A kernel calls functions of those before it."""
 _pointer: Any = types.CPointer
 _KINDS = {

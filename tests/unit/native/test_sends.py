@@ -7,7 +7,7 @@ import pytest
 
 from broker_core.native import access
 from broker_core.native import lanes as k
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
 from tests.support.machine_code import before_forbidden, library
 from tests.support.send_reads import LOG_BYTES, OUT_BYTES, SendMemory, frame, read
 

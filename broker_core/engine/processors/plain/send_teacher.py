@@ -8,7 +8,7 @@ from typing import NamedTuple
 from broker_core.engine.processors.plain.send_codec import SendCodec
 from broker_core.engine.processors.plain.send_lanes import BinaryLane, JsonLane, SendLane
 from broker_core.native import lanes as k
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
 from broker_core.native.lane_table import KEY_BYTES_MAX, LaneTable
 from broker_core.protocol.message.record import TopicField, topic_field
 

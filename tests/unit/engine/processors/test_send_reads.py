@@ -11,10 +11,9 @@ import pytest
 
 from broker_core.engine.processors import dispatcher as dispatcher_module
 from broker_core.engine.processors.send_reads import SendReads
-from broker_core.engine.store.plain_puts import GO_ON
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.errors import FrameError, RequestRefusedError
-from broker_core.native import sends as s
+from broker_core.native import send_columns as s
 from broker_core.native.lanes import OUT_END
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.codes import RequestCode as Q
@@ -169,7 +168,7 @@ def test_the_log_rolls_and_queues_grow_within_a_read(bench, monkeypatch):
         assert [(answer.code, answer.opaque) for answer in answers] == [(R.SUCCESS, opaque) for opaque in range(30)]
     assert bench.state.store.commit_log_max_offset > 2 << 20
     assert peer.requests_in == 1_200
-    assert set(stops) == {GO_ON, s.ALL}
+    assert set(stops) == {s.GO_ON, s.ALL}
     store = bench.state.store
     assert [store.stored_max_offset("T", queue_id) for queue_id in range(4)] == [322, 322, 282, 282]
     bodies = [decode_record(record).body[:1] for record in store.get_stored_messages("T", 2, 2 + 7 * 30, 14).records]
@@ -182,7 +181,7 @@ def test_more_answers_than_have_room_leave_in_several_pieces(bench, monkeypatch)
     bench.dispatcher.plain.reads._puts.state[OUT_END] = 5_000
     serve(bench, peer, b"".join(frame_of(opaque=opaque) for opaque in range(100)))
     assert [answer.opaque for answer in peer.answers()] == list(range(100))
-    assert (set(stops), peer.requests_in) == ({s.OUT_FULL, GO_ON, s.ALL}, 100)
+    assert (set(stops), peer.requests_in) == ({s.OUT_FULL, s.GO_ON, s.ALL}, 100)
     assert bench.state.counters.topics["T"].put_messages == 108
 
 
@@ -314,7 +313,7 @@ def test_a_log_that_cannot_grow_refuses_and_takes_again(bench, monkeypatch):
         patch.setattr(log, "make_room", fail)
         log._reserved = log._position
         assert stops_at(bench, patch, peer, frame_of()) == ([s.NOT_PLAIN], R.SERVICE_NOT_AVAILABLE)
-    assert stops_at(bench, monkeypatch, peer, frame_of()) == ([GO_ON, s.ALL], R.SUCCESS)
+    assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.GO_ON, s.ALL], R.SUCCESS)
     assert not bench.state.store.write_refusal
 
 
