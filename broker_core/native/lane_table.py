@@ -71,9 +71,9 @@ class LaneTable:
         joined = memoryview(first + second)
         return k.find_lane(kind, joined, 0, len(first), len(first), len(second), self.state, self.lanes, self.slots, self.texts)
 
-    def has_room(self, text_bytes: int) -> bool:
-        """Whether one more lane fits, with so many bytes of texts."""
-        return self._count < LANES_MAX and self._texts_end + text_bytes <= TEXTS_BYTES_MAX
+    def has_room(self, text_bytes: int, lanes: int = 1) -> bool:
+        """Whether so many more lanes fit, with so many bytes of texts together."""
+        return self._count + lanes <= LANES_MAX and self._texts_end + text_bytes <= TEXTS_BYTES_MAX
 
     def add(self, kind: int, first: bytes, second: bytes, columns: Mapping[int, int]) -> int:
         """Add a lane, which `find` did not find; returns its row, times `LANE_COLUMNS`.

@@ -72,6 +72,8 @@ JSON_PULL: Final = 3
 JSON_SEND_END: Final = 4
 """The end of headers of sends: its own lane, because clients of one group may differ in it."""
 BINARY_SEND_END: Final = 5
+BATCHES: Final = 6
+"""Added to the kinds of sends for those of batches."""
 
 _ZERO: Final = 48
 _NINE: Final = 57

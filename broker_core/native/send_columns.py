@@ -14,9 +14,9 @@ NOT_PLAIN: Final = 1
 NO_LANE: Final = 2
 """There is no lane for the frame, or it is closed."""
 LOG_FULL: Final = 3
-"""The log has no room for the record, whose bytes are in `WANTED_BYTES`."""
+"""The log has no room for the records, whose bytes are in `WANTED_BYTES`."""
 TAIL_FULL: Final = 4
-"""The queue of the lane has no room for another unit."""
+"""The queue of the lane has no room for as many units as `WANTED_UNITS` has."""
 OUT_FULL: Final = 5
 """There is no room for another answer, or for another queue in the table of touched ones."""
 GO_ON: Final = -1
@@ -59,6 +59,9 @@ IS_BEHIND: Final = OWN_COLUMNS + 22
 """1 where more wait."""
 TAKEN_KIND: Final = OWN_COLUMNS + 23
 """Of the last send that was served."""
+IS_BATCH: Final = OWN_COLUMNS + 24
+"""1 where the frame is a batch's."""
+WANTED_UNITS: Final = OWN_COLUMNS + 25
 
 # Columns of a send's lane.
 L_SYS_FLAG: Final = L_OWN_COLUMNS
@@ -87,4 +90,8 @@ IN_READ: Final = 2 * IN_TOUCHED
 """In `LISTED`: the row is in the table of queues that this read touched."""
 
 ANSWER_BYTES_MAX: Final = 2048
-"""Of an answer; Python makes no lane for longer ones."""
+"""Of an answer to one message; Python makes no lane for longer ones."""
+MEMBERS_MAX: Final = 1024
+"""Of a plain batch: its answer fits in 36 KiB."""
+MESSAGE_ID_BYTES: Final = 33
+"""Of a message id in an answer, with the comma before the next."""

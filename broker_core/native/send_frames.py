@@ -3,6 +3,8 @@
     binary  a b c d e f │ g: 13 digits │ h = 0 │ i: properties │ j = 0, k, m = false
     JSON    {"code":310,"extFields":{"a":… "f":…, │ "g":"13 digits" │ ,"h":"0","i":"properties │ ","j":"0", … "opaque": │ n │ …}
 
+A batch has code 320, and m is true.
+
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 """
 
@@ -16,6 +18,7 @@ from broker_core.native.access import Bytes, Table, find3, i32, next_json_mark, 
 from broker_core.native.lanes import are_digits, number_at
 
 _SEND: Final = 310
+_BATCH: Final = 320
 _FIXED: Final = 29
 _INT32_MAX: Final = 0x7FFFFFFF
 _VERSION_MAX: Final = 0x7FFF
@@ -34,6 +37,7 @@ _BINARY_FLAG_0: Final = int.from_bytes(b"\0\0\x010", "big")
 _JSON_OPEN: Final = int.from_bytes(b'{"co', "big")
 _JSON_CODE: Final = int.from_bytes(b'de":', "big")
 _JSON_SEND: Final = int.from_bytes(b"310,", "big")
+_JSON_BATCH: Final = int.from_bytes(b"320,", "big")
 _JSON_TIME: Final = int.from_bytes(b'"g"', "big")
 _JSON_FLAG: Final = int.from_bytes(b'","h', "big")
 _JSON_FLAG_0: Final = int.from_bytes(b'":"0', "big")
@@ -47,8 +51,10 @@ _QU: Final = int.from_bytes(b"qu", "big")
 def read_binary(data: Bytes, at: int, word: int, frame_end: int, state: Table) -> bool:
     """Find the parts of a send with a binary header; False for another frame."""
     first, end, limit = at + _FIXED, at + 8 + (word & 0xFFFFFF), state[k.END]
-    if end >= frame_end or u16(data, at + 8) != _SEND or i32(data, at + 17) or i32(data, at + 21):
+    code = u16(data, at + 8)
+    if end >= frame_end or code not in (_SEND, _BATCH) or i32(data, at + 17) or i32(data, at + 21):
         return False
+    state[s.IS_BATCH] = code == _BATCH
     if end != first + i32(data, at + 25) or u16(data, at + 11) > _VERSION_MAX:
         return False
     mark = find3(data, first, end, limit, _BINARY_TIME)
@@ -103,8 +109,10 @@ def read_json(data: Bytes, at: int, word: int, frame_end: int, state: Table) -> 
     first, end, limit = at + 8, at + 8 + (word & 0xFFFFFF), state[k.END]
     if end >= frame_end or end - first < 64 or i32(data, first) != _JSON_OPEN or i32(data, first + 4) != _JSON_CODE:
         return False
-    if i32(data, first + 8) != _JSON_SEND:
+    code = i32(data, first + 8)
+    if code not in (_JSON_SEND, _JSON_BATCH):
         return False
+    state[s.IS_BATCH] = code == _JSON_BATCH
     mark = find3(data, first, end, limit, _JSON_TIME)
     while mark >= 0 and mark + 5 <= end and u16(data, mark + 3) != _COLON_QUOTE:
         mark = find3(data, mark + 1, end, limit, _JSON_TIME)

@@ -20,6 +20,7 @@ from broker_core.native.lane_table import LaneTable, anonymous
 from broker_core.native.library import Library
 from broker_core.native.queue_rows import QueueRows
 from broker_core.native.records import UNIT_BYTES
+from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.record import topic_field
 
 LOG_BYTES: Final = 1 << 20
@@ -27,6 +28,15 @@ OUT_BYTES: Final = 1 << 16
 TOPICS = ("bench", "bench", "other_topic", "T" * 130)
 OWN = (b"CLUSTER\x01DefaultCluster", b"MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster")
 USUAL = ("UNIQ_KEY\x01%032X", "KEYS\x01k%d w%d", "TAGS\x01TagA", "TAGS\x01pay-success", "WAIT\x01true")
+MEMBER_USUAL = (
+    "KEYS\x01k1",
+    "TAGS\x01TagB",
+    "WAIT\x01true",
+    "WAIT\x01false",
+    "UNIQ_KEY\x0101234567",
+    "user\x01v",
+    "u\x01v\x02",
+)
 UNUSUAL = (
     "WAIT\x01false", "user\x01v", "DELAY\x013", "CLUSTER\x01x", "a\x01é", "", "x", "XKTX\x01b", "TIMER_DELIVER_MS\x01123",
     "b\x01c\x01d", "MSG_REGION\x01r", "e\x01", "TRAN_MSG\x01true", "AWAIT\x01true", "TAGSX\x01t", "K\x01" + "v" * 300,
@@ -100,7 +110,7 @@ class SendMemory:
             return state[s.WANTED_BYTES] < LOG_BYTES
         if reason == s.TAIL_FULL:
             row = self.lanes.lanes[state[k.LANE] + k.L_QUEUE]
-            self.rows.make_room(row, 1)
+            self.rows.make_room(row, state[s.WANTED_UNITS])
             self.queues[row + q.WRITTEN_OFFSET] = self.queues[row + q.MAX_OFFSET] - 3
             return True
         if reason == s.OUT_FULL:
@@ -157,12 +167,19 @@ def frame(randomness: random.Random, *, damaged: float = 0.08) -> bytes:
         "h": "1" if randomness.random() < 0.05 else "0", "i": properties(randomness), "j": "0", "k": "false",
         "m": randomness.choice(("false",) * 19 + ("true",)),
     }  # fmt: skip
-    body = randomness.randbytes(
-        randomness.choice((1, 5, 7, 63, 64, 65, 128, 129, 200, 300, 0 if randomness.random() < 0.1 else 5, 3000))
+    code, body = (
+        310,
+        randomness.randbytes(
+            randomness.choice((1, 5, 7, 63, 64, 65, 128, 129, 200, 300, 0 if randomness.random() < 0.1 else 5, 3000))
+        ),
     )
+    if randomness.random() < 0.2:
+        code, body = 320, batch(randomness)
+        pairs["m"] = randomness.choice(("true",) * 19 + ("false",))
+        pairs["i"] = randomness.choice(("", "WAIT\x01true", "WAIT\x01true\x02", "WAIT\x01true") * 4 + ("a\x01b", pairs["i"]))
     opaque = randomness.choice((randomness.getrandbits(31), randomness.getrandbits(7), 0))
     version = randomness.choice((401, 401, 401, 0, 412, 413, 500))
-    made = bytearray((_binary if randomness.random() < 0.5 else _json)(pairs, body, opaque, version))
+    made = bytearray((_binary if randomness.random() < 0.5 else _json)(code, pairs, body, opaque, version))
     if randomness.random() < damaged:
         for _ in range(randomness.choice((1, 1, 2))):
             at = randomness.randrange(len(made))
@@ -170,19 +187,32 @@ def frame(randomness: random.Random, *, damaged: float = 0.08) -> bytes:
     return bytes(made)
 
 
-def _binary(pairs: dict[str, str], body: bytes, opaque: int, version: int) -> bytes:
+def batch(randomness: random.Random) -> bytes:
+    """The members of a batch, some of them unusual or unsound."""
+    members = []
+    for _ in range(randomness.choice((1, 2, 3, 8, 30))):
+        body = randomness.randbytes(randomness.choice((1, 1, 3, 20, 100, 300)) if randomness.random() < 0.99 else 0)
+        text = properties(randomness) if randomness.random() < 0.02 else "\x02".join(randomness.sample(MEMBER_USUAL, 2))
+        members.append(BatchMember(randomness.choice((0, 0, 0, 7, -1)), body, text.encode()))
+    made = bytearray(encode_batch(members))
+    if randomness.random() < 0.05:
+        struct.pack_into(">h", made, randomness.choice((2, 18, len(made) - 4)), randomness.choice((-1, 0, 1, 30_000)))
+    return bytes(made)[: -1 if randomness.random() < 0.03 else None]
+
+
+def _binary(code: int, pairs: dict[str, str], body: bytes, opaque: int, version: int) -> bytes:
     texts = [(name.encode(), value.encode()) for name, value in pairs.items()]
     ext = b"".join(struct.pack(">h", len(name)) + name + struct.pack(">i", len(value)) + value for name, value in texts)
-    header = struct.pack(">hbhiiii", 310, 0, version, opaque, 0, 0, len(ext)) + ext
+    header = struct.pack(">hbhiiii", code, 0, version, opaque, 0, 0, len(ext)) + ext
     return struct.pack(">II", 4 + len(header) + len(body), 1 << 24 | len(header)) + header + body
 
 
-def _json(pairs: dict[str, str], body: bytes, opaque: int, version: int) -> bytes:
+def _json(code: int, pairs: dict[str, str], body: bytes, opaque: int, version: int) -> bytes:
     fields = ",".join(f'"{name}":"{value}"' for name, value in pairs.items())
     for number in range(1, 5):
         fields = fields.replace(chr(number), f"\\u000{number}")
     header = (
-        f'{{"code":310,"extFields":{{{fields}}},"flag":0,"language":"JAVA","opaque":{opaque},"serializeTypeCurrentRPC":"JSON",'
+        f'{{"code":{code},"extFields":{{{fields}}},"flag":0,"language":"JAVA","opaque":{opaque},"serializeTypeCurrentRPC":"JSON",'
         f'"version":{version}}}'
     ).encode()
     return struct.pack(">II", 4 + len(header) + len(body), len(header)) + header + body

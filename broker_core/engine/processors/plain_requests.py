@@ -21,11 +21,12 @@ logger = logging.getLogger(__name__)
 
 _HEADER_AT = 8
 _LENGTH_BYTES = 4
-_SEND = int(RequestCode.SEND_MESSAGE_V2)
-_SEND_STARTS = (_SEND.to_bytes(2, "big"), b'{"code":%d,' % _SEND)
+_SENDS = (int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.SEND_BATCH_MESSAGE))
 _PULLS = (int(RequestCode.PULL_MESSAGE), int(RequestCode.LITE_PULL_MESSAGE))
-_STARTS = (*(code.to_bytes(2, "big") for code in _PULLS), *(b'{"code":%d,' % code for code in _PULLS))
-"""First bytes of headers of pulls; they only decide which codec reads."""
+_SEND_STARTS, _PULL_STARTS = (
+    (*(code.to_bytes(2, "big") for code in codes), *(b'{"code":%d,' % code for code in codes)) for codes in (_SENDS, _PULLS)
+)
+"""First bytes of headers; they only decide which codec reads."""
 
 _Request = TypeVar("_Request", PlainSend, PlainPull)
 
@@ -50,7 +51,7 @@ class PlainRequests:
         Returns:
             The bytes of what was served; 0, without effect, if the request is not plain.
         """
-        if source.startswith(_STARTS, position + _HEADER_AT):
+        if source.startswith(_PULL_STARTS, position + _HEADER_AT):
             if self.pull_kernel is not None:
                 return self._take_pulls(peer, self.pull_kernel, source, position)
             pull = self._read_pull(source, position, total)

@@ -64,7 +64,7 @@ class PlainPuts:
         self._out = anonymous(OUT_BYTES)
         self._touched = anonymous(_WORD * s.TOUCHED_COLUMNS * s.TOUCHED_MAX).cast("q")
         self._source = b""
-        self._counted: list[tuple[str, int, int]] = []
+        self._counted: list[tuple[str, int, int, int]] = []
         self._mapped: mmap.mmap | None = None
         rows = parts.queues.rows
         queues, dirty, units = rows.addresses
@@ -134,7 +134,7 @@ class PlainPuts:
             if reason == s.LOG_FULL:
                 log.make_room(state[s.WANTED_BYTES])
             else:
-                self._parts.queues.rows.make_room(self.lanes.lanes[state[k.LANE] + k.L_QUEUE], 1)
+                self._parts.queues.rows.make_room(self.lanes.lanes[state[k.LANE] + k.L_QUEUE], state[s.WANTED_UNITS])
         except (OSError, MemoryError):
             return s.NOT_PLAIN  # the put in Python tries again, and refuses with the reason
         return s.GO_ON
@@ -162,8 +162,8 @@ class PlainPuts:
                 found.append((queue, self._touched[columns * number + s.T_FIRST]))
         return found
 
-    def take_counts(self) -> list[tuple[str, int, int]]:
-        """What was stored since the last call: topics of queues, with messages and bytes of records."""
+    def take_counts(self) -> list[tuple[str, int, int, int]]:
+        """What was stored since the last call: topics of queues, with puts, messages and bytes of records."""
         self.keep_counts()
         counted, self._counted = self._counted, []
         return counted
@@ -173,4 +173,4 @@ class PlainPuts:
         for one in self._parts.queues.rows.take_counts():
             queue = self._parts.queues.at(one.row)
             if queue is not None:
-                self._counted.append((queue.topic, one.puts, one.size))
+                self._counted.append((queue.topic, one.puts, one.messages, one.size))

@@ -35,10 +35,11 @@ class TopicCounter:
 
 
 class PutCount(NamedTuple):
-    """Puts of one message each to one topic, and the bytes of their records."""
+    """Puts to one topic, a batch being one, with their messages and the bytes of their records."""
 
     topic: str
     puts: int
+    messages: int
     size: int
 
 
@@ -144,8 +145,8 @@ class Counters:
     def _settle(self) -> None:
         if self.counted_elsewhere:
             self.counted_elsewhere = False
-            for topic, puts, size in self._counts():
-                self._add_puts(topic, puts, puts, size)
+            for count in self._counts():
+                self._add_puts(*count)
 
     @property
     def topics(self) -> dict[str, TopicCounter]:

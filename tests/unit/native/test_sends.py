@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from broker_core.native import access
+from broker_core.native import access, send_frames, send_properties, sends
 from broker_core.native import lanes as k
+from broker_core.native import queue_rows as q
 from broker_core.native import send_columns as s
 from tests.support.machine_code import before_forbidden, library
 from tests.support.send_reads import LOG_BYTES, OUT_BYTES, SendMemory, frame, read
@@ -44,6 +45,8 @@ def test_machine_code_does_what_the_kernel_says(seed):
         if number % 25 == 0 or number == READS - 1:
             assert memories[0].memory() == memories[1].memory()
     assert taken > 3 * READS
+    messages = sum(memories[1].queues[row + q.MESSAGES] for row in memories[1].names.values())
+    assert messages > 1.2 * taken, "batches are among them"
     assert reasons >= {s.ALL, s.NOT_PLAIN, s.NO_LANE}
 
 
@@ -93,7 +96,7 @@ def checked(name):
 
 
 def test_each_place_that_the_kernel_reads_and_writes_is_within_its_bytes(monkeypatch):
-    for module in (s, k):
+    for module in (send_frames, send_properties, sends, k):
         for name in vars(access).keys() & vars(module).keys():
             if callable(getattr(module, name)) and name.islower():
                 monkeypatch.setattr(module, name, checked(name))

@@ -72,6 +72,19 @@ class SendCodec:
         """Binary fields after the properties."""
         self._json_ends = LearntParts[tuple[bytes, bytes], JsonEnd](lambda parts: plain_end_of_json(*parts), _size_of_parts)
         """By the text before and after the opaque."""
+        self._answer_fields = answer_fields
+
+    def batch_lane(self, kind: int, start: bytes) -> BinaryLane | JsonLane | None:
+        """The lane of batches whose header begins with some bytes, if those are plain; ``kind`` is the header's."""
+        if kind == _BINARY:
+            return _lane(BinaryLane, plain_start_of_binary(start), self._answer_fields)
+        return _lane(JsonLane, plain_start_of_json(start, batch=True), self._answer_fields)
+
+    def batch_end(self, kind: int, end: bytes, last: bytes) -> JsonEnd | None:
+        """As `known_end` for batches."""
+        if kind == _BINARY:
+            return _ANY_CLIENT if is_plain_end_of_binary(end, batch=True) else None
+        return plain_end_of_json(end, last, batch=True)
 
     def known_lane(self, kind: int, start: bytes) -> BinaryLane | JsonLane | None:
         """The lane of sends whose header begins with some bytes, if one was read before; ``kind`` is the header's."""

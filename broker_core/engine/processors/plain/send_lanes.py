@@ -27,7 +27,7 @@ from broker_core.protocol.frame import RemotingCommand, binary_fields, decode_fr
 
 _LENGTH = Struct(">I")
 _PREFIX = Struct(">II")
-_SEND = int(RequestCode.SEND_MESSAGE_V2)
+_SEND, _BATCH = int(RequestCode.SEND_MESSAGE_V2), int(RequestCode.SEND_BATCH_MESSAGE)
 _MEANT = frozenset("abcdefghijklm")
 """Names of fields of a send. Others mean nothing to a broker; clients of 5.0 and later send some."""
 _BEFORE_TIME = frozenset("abcdef")
@@ -165,16 +165,17 @@ def plain_start_of_binary(alike: bytes) -> SendHeader | None:
     return None if fields is None else _plain_start(fields)
 
 
-def is_plain_end_of_binary(behind: bytes) -> bool:
-    """Whether the fields behind the properties are a plain send's."""
+def is_plain_end_of_binary(behind: bytes, *, batch: bool = False) -> bool:
+    """Whether the fields behind the properties are a plain send's, or a plain batch's."""
     fields = _binary_fields(behind)
-    return fields is not None and _is_plain_end(fields)
+    return fields is not None and _is_plain_end(fields, batch)
 
 
-def plain_start_of_json(alike: bytes) -> SendHeader | None:
-    """The same from the text in a JSON header before its time, for a send of code 310."""
+def plain_start_of_json(alike: bytes, *, batch: bool = False) -> SendHeader | None:
+    """The same from the text in a JSON header before its time, for a send of code 310, or a batch of code 320."""
     header = _json_object(alike + b'"g":""}}')
-    if header is None or header.keys() != _TOP_NAMES or type(header["code"]) is not int or header["code"] != _SEND:
+    code = _BATCH if batch else _SEND
+    if header is None or header.keys() != _TOP_NAMES or type(header["code"]) is not int or header["code"] != code:
         return None
     fields = header["extFields"]
     if not _are_texts(fields) or fields.pop("g", None) != "":
@@ -182,8 +183,8 @@ def plain_start_of_json(alike: bytes) -> SendHeader | None:
     return _plain_start(fields)
 
 
-def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
-    """The client that a JSON header names after its properties, if that is a plain send's.
+def plain_end_of_json(middle: bytes, last: bytes, *, batch: bool = False) -> JsonEnd | None:
+    """The client that a JSON header names after its properties, if that is a plain send's, or a plain batch's.
 
     ``middle`` reaches from the quote after the properties to the colon of the opaque, ``last`` begins with the comma after it.
     """
@@ -192,7 +193,7 @@ def plain_end_of_json(middle: bytes, last: bytes) -> JsonEnd | None:
     if header is None or header.keys() - {_TYPE_NAME} != _LAST_NAMES:
         return None
     fields, flag, opaque = header["extFields"], header["flag"], header["opaque"]
-    if not _are_texts(fields) or fields.pop("i", None) != "" or not _is_plain_end(fields):
+    if not _are_texts(fields) or fields.pop("i", None) != "" or not _is_plain_end(fields, batch):
         return None
     if type(flag) is not int or flag or type(opaque) is not int:
         return None
@@ -214,8 +215,9 @@ def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
     return SendHeader(fields["b"], queue_id, fields["c"], queues, sys_flag, 0, 0, "", 0, None, False) if is_usual else None
 
 
-def _is_plain_end(fields: Mapping[str, str]) -> bool:
-    return fields.keys() & _MEANT <= _BEHIND and fields.get("j", "0") == "0" and fields.get("m", "false") == "false"
+def _is_plain_end(fields: Mapping[str, str], batch: bool) -> bool:
+    is_its = fields.get("m", "false") == ("true" if batch else "false")
+    return is_its and fields.keys() & _MEANT <= _BEHIND and fields.get("j", "0") == "0"
 
 
 def _binary_fields(part: bytes) -> dict[str, str] | None:

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from broker_core.engine.processors.plain.send_codec import SendCodec
-from broker_core.engine.processors.plain.send_lanes import BinaryLane, JsonLane, SendLane
+from broker_core.engine.processors.plain.send_lanes import BinaryLane, JsonEnd, JsonLane, SendLane
 from broker_core.native import lanes as k
 from broker_core.native import send_columns as s
 from broker_core.native.lane_table import KEY_BYTES_MAX, LaneTable
 from broker_core.protocol.message.record import TopicField, topic_field
 
-_ENDS = {k.BINARY_SEND: k.BINARY_SEND_END, k.JSON_SEND: k.JSON_SEND_END}
+_ENDS = {
+    k.BINARY_SEND: k.BINARY_SEND_END, k.JSON_SEND: k.JSON_SEND_END,
+    k.BATCHES + k.BINARY_SEND: k.BATCHES + k.BINARY_SEND_END, k.BATCHES + k.JSON_SEND: k.BATCHES + k.JSON_SEND_END,
+}  # fmt: skip
+"""Kind of a lane → kind of the lane of its ends."""
 
 
 AnyLane = BinaryLane | JsonLane
@@ -39,7 +43,7 @@ class LanePlace(NamedTuple):
 class SendTeacher:
     """Adds lanes to the table of the kernel.
 
-    A lane is made at the second send of its kind, when the codec knows it, and again after it was closed.
+    A lane is made at the second send of its kind, when the codec knows it, at the first batch, and again after it was closed.
 
     Args:
         table: The lanes.
@@ -60,9 +64,19 @@ class SendTeacher:
         end, last = _cut(source, state[s.END_AT], state[s.END_BYTES]), _cut(source, state[s.LAST_AT], state[s.LAST_BYTES])
         if len(key) > KEY_BYTES_MAX or len(end) + len(last) > KEY_BYTES_MAX:
             return False
-        lane = self._codec.known_lane(kind, key)
+        is_batch = bool(state[s.IS_BATCH])
+        lane = self._codec.batch_lane(kind, key) if is_batch else self._codec.known_lane(kind, key)
+        client = self._codec.batch_end(kind, end, last) if is_batch else self._codec.known_end(kind, end, last)
         place = None if lane is None else self._place_of(lane)
-        return lane is not None and place is not None and self._add(kind, key, (end, last), lane, place)
+        if lane is None or client is None or place is None:
+            return False
+        lane_kind = kind + k.BATCHES * is_batch
+        is_added = self._add(lane_kind, key, lane, place, ends_bytes=len(end) + len(last))
+        if is_added:
+            self._add_end(_ENDS[lane_kind], end, last, client)
+        if is_added and not is_batch:
+            self._codec.forget_lane(kind, key)
+        return is_added
 
     def close(self, topic: str) -> None:
         """Close the lanes of a topic: its sends are Python's until they are taught again."""
@@ -70,25 +84,26 @@ class SendTeacher:
         if place is not None:
             self._table.close(_ENDS, s.L_TOPIC_AT, place)
 
-    def _add(self, kind: int, key: bytes, ends: tuple[bytes, bytes], lane: AnyLane, place: LanePlace) -> bool:
-        client = self._codec.known_end(kind, *ends)
+    def _add(self, kind: int, key: bytes, lane: AnyLane, place: LanePlace, *, ends_bytes: int) -> bool:
         parts = lane.parts()
         own = sum(map(len, place.own))
-        if client is None or sum(map(len, parts.texts)) + 64 > s.ANSWER_BYTES_MAX:
+        if sum(map(len, parts.texts)) + 64 > s.ANSWER_BYTES_MAX:
             return False
-        if not self._table.has_room(len(key) + sum(map(len, ends)) + sum(map(len, parts.texts)) + own + len(place.topic.field)):
+        text_bytes = len(key) + ends_bytes + sum(map(len, parts.texts)) + own + len(place.topic.field)
+        if not self._table.has_room(text_bytes, lanes=2):
             self._table.forget()
-        if self._table.find(_ENDS[kind], *ends) < 0:
-            columns = {k.L_IS_OPEN: 1, s.L_VERSION: client.version, s.L_LANGUAGE: int(client.language)}
-            self._table.add(_ENDS[kind], *ends, columns)
         row = self._table.find(kind, key)
         if row < 0:
             row = self._table.add(kind, key, b"", {})
         self._set(row, place, parts.fields_at, parts.fields_bytes)
         for number, text in enumerate(parts.texts):
             self._table.part(row, number, text)
-        self._codec.forget_lane(kind, key)
         return True
+
+    def _add_end(self, kind: int, end: bytes, last: bytes, client: JsonEnd) -> None:
+        if self._table.find(kind, end, last) < 0:
+            columns = {k.L_IS_OPEN: 1, s.L_VERSION: client.version, s.L_LANGUAGE: int(client.language)}
+            self._table.add(kind, end, last, columns)
 
     def _set(self, row: int, place: LanePlace, fields_at: int, fields_bytes: int) -> None:
         text, topic = self._table.text, place.topic

@@ -122,10 +122,11 @@ def all_of(bench) -> tuple[object, ...]:
     """What sends leave in a broker."""
     store = bench.state.store
     log = bytes(store._parts.commit_log.slice(0, min(store.commit_log_max_offset, 1 << 20)) or b"")
-    queues = {
-        (queue.topic, queue.queue_id): (queue.max_offset, queue.last_store_ms, queue.units(0, queue.max_offset))
-        for queue in store._parts.queues
-    }
+    with store._parts.lock:  # otherwise the thread that writes queues moves their tails meanwhile
+        queues = {
+            (queue.topic, queue.queue_id): (queue.max_offset, queue.last_store_ms, queue.units(0, queue.max_offset))
+            for queue in store._parts.queues
+        }
     counters = bench.state.counters
     counted = {name: (one.puts, one.put_messages, one.put_bytes) for name, one in counters.topics.items()}
     total = (counters.puts, counters.put_messages, counters.put_bytes, counters.put_failed)
@@ -173,6 +174,21 @@ def test_the_log_rolls_and_queues_grow_within_a_read(bench, monkeypatch):
     assert [store.stored_max_offset("T", queue_id) for queue_id in range(4)] == [322, 322, 282, 282]
     bodies = [decode_record(record).body[:1] for record in store.get_stored_messages("T", 2, 2 + 7 * 30, 14).records]
     assert bodies == [bytes([number]) for number in (30, 31) for _ in range(7)]
+
+
+def test_the_log_rolls_and_queues_grow_within_a_read_of_batches(bench, monkeypatch):
+    peer = taught(bench, kinds=[BINARY])
+    stops = calls_of(bench, monkeypatch)
+    for number in range(24):
+        data = b"".join(batch_of(50, body=bytes([number]) * 100, opaque=opaque, e=str(opaque % 4)) for opaque in range(8))
+        serve(bench, peer, data)
+        assert [(answer.code, answer.opaque) for answer in peer.answers()] == [(R.SUCCESS, opaque) for opaque in range(8)]
+    assert bench.state.store.commit_log_max_offset > 2 << 20
+    assert (peer.requests_in, set(stops)) == (192, {s.NO_LANE, s.GO_ON, s.ALL})
+    store = bench.state.store
+    assert [store.stored_max_offset("T", queue_id) for queue_id in range(4)] == [2_402] * 4
+    bodies = [decode_record(record).body[:1] for record in store.get_stored_messages("T", 2, 2 + 7 * 100, 14).records]
+    assert bodies == [bytes([7])] * 14
 
 
 def test_more_answers_than_have_room_leave_in_several_pieces(bench, monkeypatch):
@@ -233,6 +249,53 @@ def stops_at(bench, monkeypatch, peer, frame: bytes) -> tuple[list[int], int]:
     return stops, answer.code
 
 
+def batch_of(members: int, *, properties: bytes = b"TAGS\x01a\x02WAIT\x01true", body: bytes = b"x", **fields) -> bytes:
+    data = encode_batch([BatchMember(number, body, properties) for number in range(members)])
+    return frame_of("WAIT\x01true", data, code=Q.SEND_BATCH_MESSAGE, m="true", **fields)
+
+
+@pytest.mark.parametrize("header", [BINARY, JSON], ids=["binary", "json"])
+@pytest.mark.parametrize("members", [1, 3, 1024])
+def test_a_batch_is_served_from_the_first_one_on(bench, monkeypatch, header, members):
+    peer, store = BytesPeer(), bench.state.store
+    serve(bench, peer, frame_of(e="2", serialize_type=header))
+    before = bench.state.counters.puts, bench.state.counters.put_messages
+    peer.answers()
+    for first in (1, 1 + members):
+        stops = calls_of(bench, monkeypatch)
+        serve(bench, peer, batch_of(members, e="2", serialize_type=header))
+        assert set(stops) <= {s.NO_LANE, s.GO_ON, s.ALL}
+        (answer,) = peer.answers()
+        records = [decode_record(record) for record in store.get_stored_messages("T", 2, first, members).records]
+        assert answer.code == R.SUCCESS
+        ids = answer.ext_fields["msgId"].split(",")
+        assert [int(one[16:], 16) for one in ids][: len(records)] == [record.physical_offset for record in records]
+        assert (len(ids), answer.ext_fields["queueOffset"]) == (members, str(first))
+        assert [record.flag for record in records] == list(range(len(records)))
+        expected = {"TAGS": "a", "WAIT": "true", "CLUSTER": "DefaultCluster"}
+        assert all(record.properties == expected for record in records)
+        assert {unit.tags_code for unit in store.queue_units("T", 2, first, members)} == {97}
+    counters = bench.state.counters
+    assert (counters.puts - before[0], counters.put_messages - before[1]) == (2, 2 * members)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        batch_of(1025),
+        batch_of(2, properties=b"DELAY\x010"),
+        batch_of(2, properties=b"a\x01\xc3\xa9"),
+        batch_of(2, properties=b"TAGS\x01a\x02TAGS\x01b"),
+        batch_of(2, e="-1"),
+    ],
+    ids=["many members", "a delay of 0", "no ASCII", "two tags", "any queue"],
+)
+def test_a_batch_that_is_not_plain_is_stored_by_python(bench, monkeypatch, frame):
+    peer = taught(bench)
+    stops, code = stops_at(bench, monkeypatch, peer, frame)
+    assert (s.ALL in stops, code) == (False, R.SUCCESS)
+
+
 @pytest.mark.parametrize(
     ("fields", "body", "codes"),
     [
@@ -241,9 +304,9 @@ def stops_at(bench, monkeypatch, peer, frame: bytes) -> tuple[list[int], int]:
         ({"code": Q.SEND_BATCH_MESSAGE, "m": "true"}, encode_batch([BatchMember(0, b"", b"TAGS\x01a")] * 9), R.MESSAGE_ILLEGAL),
         ({}, b"", R.MESSAGE_ILLEGAL),
     ],
-    ids=["batch", "batch of code 310", "members without bodies", "without a body"],
+    ids=["batch whose request has properties", "batch of code 310", "members without bodies", "without a body"],
 )
-def test_batches_and_empty_bodies_are_left_to_python(bench, monkeypatch, fields, body, codes):
+def test_unusual_batches_and_empty_bodies_are_left_to_python(bench, monkeypatch, fields, body, codes):
     peer = taught(bench)
     stops, code = stops_at(bench, monkeypatch, peer, frame_of(body=body, **fields))
     assert (s.ALL in stops, code) == (False, codes)
