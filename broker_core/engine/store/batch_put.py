@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from zlib import crc32
 
-from broker_core.engine.store.batch_alike import AlikeDraft, alike_draft
 from broker_core.engine.store.consume_queue import UNIT
 from broker_core.engine.store.dispatch import TagsOfPuts
 from broker_core.engine.store.results import LaidOutBatch
@@ -21,18 +20,11 @@ _DELAY = property_marker(DELAY)
 _log = logging.getLogger(__name__)
 
 
-def draft_batch(
-    message: MessageToStore, topic: TopicField, max_bytes: int, *, one_by_one: bool = False
-) -> BatchDraft | AlikeDraft | None:
+def draft_batch(message: MessageToStore, topic: TopicField, max_bytes: int) -> BatchDraft | None:
     """A batch ready to be laid out; None where it may not be stored (see `legal_members`).
 
-    ``max_bytes`` bounds the framed batch. ``one_by_one`` returns a `BatchDraft`, which has the properties of each member.
+    ``max_bytes`` bounds the framed batch.
     """
-    if len(message.body) > max_bytes or message.sys_flag & TRANSACTION_MASK:
-        return None
-    alike = None if one_by_one else alike_draft(message, topic)
-    if alike is not None:
-        return alike
     members = legal_members(message, max_bytes)
     return None if members is None else BatchDraft(message, topic, members)
 

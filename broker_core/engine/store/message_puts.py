@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from broker_core.engine.store.batch_put import BatchDraft, draft_batch
+from broker_core.engine.store.batch_put import draft_batch
 from broker_core.engine.store.consume_queue import UNIT, UNIT_BYTES, UNWRITTEN_UNITS_MAX, ConsumeQueue
 from broker_core.engine.store.dispatch import TagsOfPuts, unit_tags_code
 from broker_core.engine.store.extra_put import ExtraPut, FilterBits, record_bytes_max
@@ -208,14 +208,14 @@ class MessagePuts:
         extras = self._puts_have_extras
         if target is None:
             return _ILLEGAL
-        draft = draft_batch(message, target.topic, self._parts.config.max_message_bytes, one_by_one=extras)
+        draft = draft_batch(message, target.topic, self._parts.config.max_message_bytes)
         if draft is None:
             return _ILLEGAL
         if draft.properties_bytes_max > PROPERTIES_BYTES_MAX:
             return PutResult(PutStatus.PROPERTIES_SIZE_EXCEEDED)
         if not self._commit_log.fits(draft.total_bytes):
             return _ILLEGAL
-        if isinstance(draft, BatchDraft) and extras:
+        if extras:
             return self._finish_extra(target.queue, partial(self._extra_put.put_batch, draft, target.queue))
         with self._lock:
             if self._gate.is_shut:
