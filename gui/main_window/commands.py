@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window import layout
-from gui.main_window.closing import Closing
+from gui.main_window.close_question import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
 from gui.main_window.navigation import Navigation

@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.main_window.gone_line import GoneLine
-from gui.main_window.page_room import PageRoom
+from gui.main_window.page_room import GoneLine, PageRoom
 from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
@@ -23,7 +23,8 @@ from gui.models.row_filter import (
 )
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, column, fill, row, show_text
+from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, show_text
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.said import on_language, said
 from gui.widgets.token_field import TokenField
@@ -194,3 +195,13 @@ def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
         return all(word in have for word in wanted)
 
     return RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))
+
+
+class ColumnsButton(IconButton):
+    def __init__(self, theme: ThemeManager, grid: DataGrid[Any]) -> None:
+        super().__init__(theme, "list", " ", caret=True, on_click=self.open_columns)
+        self._grid = grid
+        said(self, text="Columns", name="Columns of the table")
+
+    def open_columns(self) -> None:
+        self._grid.columns.menu(self).popup(self.mapToGlobal(self.rect().bottomLeft()))

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, WrappedLabel, column, fill, label, row
 from gui.widgets.said import on_language
-from gui.words.text import Words, said, tr
+from gui.words.text import Words, duration_text, said, tr
 
 _STATE_GLYPHS = {
     State.CRITICAL: ("warning-octagon", "critical"),
@@ -218,3 +218,29 @@ class Banner(QFrame):
         self.button.setText(action)
         self.button.setVisible(bool(action))
         self.show()
+
+
+TOLD_MS = 3_000
+"""A round of figures takes a second and the time of its requests: what is younger is of one look."""
+
+
+def age_text(age_ms: int) -> str:
+    """The age of the oldest part in words; empty where all is of one look."""
+    if age_ms <= TOLD_MS:
+        return ""
+    return tr("The oldest of these figures were read {time} ago.", time=duration_text(age_ms // 1_000 * 1_000))
+
+
+class AgeNote(ElidedLabel):
+    """A line below a table; hidden while all of it is of one look."""
+
+    def __init__(self) -> None:
+        super().__init__(role="caption")
+        self.setContentsMargins(12, 2, 12, 4)
+        self.hide()
+
+    def show_age(self, age_ms: int) -> None:
+        """Show the age of the oldest part of the table."""
+        words = age_text(age_ms)
+        self.setText(words)
+        self.setVisible(bool(words))

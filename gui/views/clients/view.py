@@ -30,13 +30,12 @@ from gui.views.clients.columns import (
     section_of,
     topics_text,
 )
-from gui.views.list_filter import ListFilter
+from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.list_read import shown_read
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.beside_row import BesideRow
-from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList

@@ -57,13 +57,12 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.age_note import AgeNote, age_text
 from gui.widgets.basic import column, fill, label, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.notice import Notice
+from gui.widgets.notice import AgeNote, Notice, age_text
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, popup_below

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
 from gui.theme.manager import ThemeManager
 from gui.widgets.basic import IconButton
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name, new_menu
 from gui.widgets.saved_menu import add_saved
 from gui.words.text import tr
 

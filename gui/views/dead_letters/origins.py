@@ -12,8 +12,8 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import OrbitError, retry_names
 from broker_core.api import names as reserved
 from broker_core.worker.questions.stored_messages import BrowseQueue, FieldValues, MessagePage, ReadFields
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from monitoring.dead_letters import GroupFigures
 from monitoring.sources.base import ClusterSource, Pending
 

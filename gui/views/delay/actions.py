@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from gui.models.delay import TIMER, WaitingRow
-from gui.models.entered_time import entered_time
+from gui.models.messages import entered_time
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.widgets.basic import label, row

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import OrbitError, Rejection, Wanted, rejection
 from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
 from monitoring.sources.base import ClusterSource

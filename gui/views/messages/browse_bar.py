@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QToolTip, QWidget
 
 from broker_core.outside import whole_of
-from gui.models.entered_time import entered_time
-from gui.models.messages import ALL_QUEUES, topic_names
+from gui.models.messages import ALL_QUEUES, entered_time, topic_names
 from gui.models.queue_window import QueueWindow, TopicSpan, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager

@@ -7,8 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.message_properties import PropertyRow, property_rows
-from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
+from gui.models.message_words import PropertyRow, PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
 from gui.views.acting import set_acting

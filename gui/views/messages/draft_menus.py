@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.models.messages import MessageDraft
 from gui.settings.values import listed, named
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name
 from gui.widgets.saved_menu import add_saved
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import bytes_text, count_text, tr

@@ -19,8 +19,7 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, take_out
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name, new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, menu_text
 from gui.words.error_words import error_text

@@ -19,8 +19,7 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
 )
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
-from gui.models.message_properties import property_rows
-from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
+from gui.models.message_words import PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
 from gui.operations.files import write_file

@@ -17,8 +17,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_loss
+from gui.widgets.popups import ask_loss, new_menu
 from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr

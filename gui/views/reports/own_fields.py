@@ -16,8 +16,7 @@ from gui.theme.style import mark_fault
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
 from gui.widgets.long_text import LongTextEdit
-from gui.widgets.popups import ask_file
-from gui.widgets.questions import ask_text
+from gui.widgets.popups import ask_file, ask_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import tr

@@ -17,8 +17,7 @@ from gui.theme.tokens import Size
 from gui.views.reports.own_fields import EXAMPLE
 from gui.widgets.basic import column, row
 from gui.widgets.long_text import LongTextEdit
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name, new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr

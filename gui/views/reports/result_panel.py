@@ -22,8 +22,8 @@ from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import IconButton, Line, clear, column, fill, label, row, take_out
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
+from gui.widgets.panel import FoldingPanel
 from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 

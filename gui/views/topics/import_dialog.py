@@ -20,9 +20,8 @@ from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
 from gui.operations.files import write_file
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.operations.requests import BegunLater
+from gui.operations.requests import BegunLater, InTurn
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason

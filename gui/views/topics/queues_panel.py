@@ -13,9 +13,9 @@ from gui.models.filter_text import quoted, within_times
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
+from gui.operations.group_facts import ToldOwners
 from gui.operations.history import ChartHistory, EventMarks
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
-from gui.operations.told_owners import ToldOwners
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.heat_map import HeatMap, HeatScale
@@ -29,12 +29,12 @@ from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
-from gui.widgets.age_note import AgeNote
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import NameBox
 from gui.widgets.lazy_tab import LaterPart, LazyTab
+from gui.widgets.notice import AgeNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_label, segments

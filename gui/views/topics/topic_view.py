@@ -30,12 +30,11 @@ from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.age_note import AgeNote
 from gui.widgets.basic import column, fill, on_key
 from gui.widgets.containers import Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.notice import Placeholder
+from gui.widgets.notice import AgeNote, Placeholder
 from gui.widgets.panel import fitting_panel
 from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language, said, said_button

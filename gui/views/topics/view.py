@@ -20,7 +20,7 @@ from gui.operations.topic_facts import TopicFacts
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
-from gui.views.list_filter import ListFilter
+from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import ask_delete, send_dialog
@@ -29,11 +29,9 @@ from gui.views.topics.detail import TopicDetail
 from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
-from gui.widgets.age_note import age_text
 from gui.widgets.basic import fill, label, on_key, row
-from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.notice import Notice
+from gui.widgets.notice import Notice, age_text
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label
