@@ -166,7 +166,6 @@ class PageArea(QWidget):
         self.list_button.setVisible(width > self.width() - self.plus.sizeHint().width())
 
     def open_list(self) -> QMenu:
-        """Open the list of all tabs."""
         menu = new_menu(self)
         for index, slot in enumerate(self._slots):
             action = menu.addAction(self.tabs.tabIcon(index), menu_text(slot.shown_title))
@@ -290,7 +289,6 @@ class PageArea(QWidget):
 
     @property
     def pinned(self) -> list[int]:
-        """Places of pinned tabs."""
         return [index for index, slot in enumerate(self._slots) if slot.is_pinned]
 
     def show_gone(self) -> None:

@@ -48,7 +48,6 @@ class QueryRun:
 
     @property
     def line(self) -> str:
-        """The query on one line."""
         return " ".join(self.text.split())
 
     @property

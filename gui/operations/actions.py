@@ -68,7 +68,6 @@ class ActionRegistry(QObject):
         self.changed.emit()
 
     def shipped_key(self, action_id: str) -> str:
-        """The key that an action ships with."""
         return self._shipped[action_id].shortcut
 
     def _with_key(self, action: Action) -> Action:

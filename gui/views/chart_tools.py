@@ -63,7 +63,6 @@ class ChartTools(QObject):
         return self.plot if isinstance(self.plot, TimeChart) else None
 
     def add_to_menu(self, part: MenuPart) -> None:
-        """Add entries at the top of the menu."""
         self._parts.append(part)
 
     # ---- keys and screen readers ---------------------------------------------------------------------------------------
@@ -96,7 +95,6 @@ class ChartTools(QObject):
     # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def menu(self, at: QPoint) -> QMenu:
-        """The menu at a place of the plot."""
         menu, link, chart = new_menu(self.plot.focused()), self.link, self.chart
         for part in self._parts:
             part(menu, at)

@@ -115,7 +115,6 @@ class ListFilter(QWidget, Generic[R]):
         self._searched(text)
 
     def show_all(self) -> None:
-        """Show all rows."""
         self.search.clear()
         self._take("")
         self.choice.choose(self._all)

@@ -170,11 +170,9 @@ class PageView(QWidget):
 
     @property
     def page_title(self) -> str:
-        """The title in the language of the window."""
         return tr(self.entry.title)
 
     def tab_title(self) -> str:
-        """The text of the tab."""
         return self.page_title
 
     def gone(self) -> str:

@@ -97,7 +97,6 @@ class CodeView(LongTextEdit):
         theme.changed.connect(self._restyle)
 
     def set_language(self, language: str) -> None:
-        """Change the language of the colours."""
         self._language = language
         self._highlighter.setDocument(None)
         self._highlighter.deleteLater()

@@ -518,7 +518,6 @@ class DataGrid(QWidget, Generic[R]):
         return self.export().ask() if self.model.is_whole else None
 
     def export(self) -> TableExport:
-        """The export of the shown columns."""
         return TableExport(self, self.model, self.shown_columns)
 
     @property

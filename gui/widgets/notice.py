@@ -50,7 +50,6 @@ class Placeholder(QWidget):
         return self._text.text()
 
     def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
-        """Show why there is nothing, with an action."""
         self._show(text, "", action, on_action, error=False)
 
     def show_error(

@@ -54,8 +54,6 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A staged change of a setting."""
-
     field: FormField
     before: Value
     after: Value

@@ -40,7 +40,6 @@ class TableExport(QObject):
         self._columns = columns
 
     def ask(self) -> QFileDialog:
-        """Ask for the file."""
         return ask_to_save(self._table, tr("Export the table"), "table.csv", self.write, ["CSV (*.csv)"])
 
     def write(self, path: Path) -> None:

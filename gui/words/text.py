@@ -50,7 +50,6 @@ Words = str | Callable[[], str]
 
 
 def said(words: Words) -> str:
-    """The words in the language of the window."""
     return words if isinstance(words, str) else words()
 
 

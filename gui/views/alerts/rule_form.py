@@ -93,7 +93,6 @@ class RuleForm(QWidget):
             self._show(rule)
 
     def set_series(self, names: Sequence[str]) -> None:
-        """Offer these series."""
         if [self.series.itemText(place) for place in range(self.series.count())] == list(names):
             return
         shown = self.series.currentText()

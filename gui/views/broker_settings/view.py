@@ -93,7 +93,6 @@ def is_shown(one: SettingRow, key: str) -> bool:
 
 
 def setting_columns() -> list[Column[SettingRow]]:
-    """Columns of the table of settings."""
     return [
         Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
         Column("value", "Value", lambda one: values_text(one.setting), kind=CellKind.CODE, tip=_values_tip, width=166),
@@ -370,7 +369,6 @@ class BrokerSettingsView(PageView):
 
 
 def searched_text(one: SettingRow) -> str:
-    """The searched text."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
     setting = one.setting
     meanings = " ".join(human_text(setting.key, value) for value in setting.values)

@@ -318,7 +318,6 @@ class ClientsView(PageView):
 
     @staticmethod
     def _grpc_facts(client: ClientRow) -> list[tuple[str, str]]:
-        """Streams and leases of a client of gRPC."""
         facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
         return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
 
@@ -401,7 +400,6 @@ class ClientsView(PageView):
 
 
 def searched_text(client: ClientRow) -> str:
-    """The searched text."""
     return f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}"
 
 

@@ -48,7 +48,6 @@ WIDTH, HEIGHT = 780, 620
 
 
 def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
-    """Columns of the table of held queues."""
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda queue: queue.queue_id, str, width=76),
@@ -213,7 +212,6 @@ class GroupActions:
         return opened(dialog)
 
     def delete(self, group: GroupRow | None) -> ActionDialog | None:
-        """Ask whether to delete a group."""
         if group is None or self._state is None:
             return None
         if group.is_system:
@@ -226,7 +224,6 @@ class GroupActions:
         return opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
-        """Show the state of a client."""
         return opened(ClientDialog(self._context, group, member, self._page))
 
     def _moved(self, result: ResetResult) -> None:

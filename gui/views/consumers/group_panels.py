@@ -82,7 +82,6 @@ class LagHeatPanel(Panel):
 
 
 def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
-    """Columns of the list of rebalances."""
     return [
         Column("at", "Time", lambda row: times.minutes(row.at_ms)[:11] + times.seconds(row.at_ms), sort=lambda row: row.at_ms,
                kind=CellKind.STRONG, width=170),
@@ -185,7 +184,6 @@ class SubscriptionsPanel(QWidget):
         self.setLayout(column(*self.findings, fitting_panel(self.grid), 1, spacing=Size.GAP, margins=margins))
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
-        """Show the first findings."""
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
         for notice, one in zip(self.findings, said, strict=True):

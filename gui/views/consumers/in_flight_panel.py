@@ -58,7 +58,6 @@ READ_AGAIN_MS = 1_000
 
 
 def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
-    """Columns of the list of queues."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),

@@ -40,8 +40,6 @@ TOTAL, BY_QUEUE = "total", "by queue"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity of the chart."""
-
     series: str
     """Name within the group in `monitoring.series.History`."""
     factor: float

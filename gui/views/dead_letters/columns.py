@@ -76,7 +76,6 @@ def state_of(row: LetterRow) -> tuple[str, State]:
 
 
 def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
-    """Columns of the groups."""
     return [
         Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
         number_column("dead", "Dead", lambda row: row.figures.dead,
@@ -135,7 +134,6 @@ def _origins_tip(row: DeadLetterGroup) -> str:
 
 
 def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[LetterRow]]:
-    """Columns of the triage grid."""
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
@@ -167,7 +165,6 @@ def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
 
 
 def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:
-    """Columns of the waiting retries."""
     return [
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
         number_column("attempt", "Attempt", lambda row: row.attempt, str,

@@ -37,7 +37,6 @@ class CutsButton(IconButton):
         self._current = current
 
     def open_menu(self) -> QMenu:
-        """Open the menu."""
         menu = new_menu(self)
         save = menu.addAction(tr("Save this cut…"), self.ask_name)
         save.setEnabled(bool(self._current().group))
@@ -49,18 +48,15 @@ class CutsButton(IconButton):
         return menu
 
     def choose(self, name: str) -> None:
-        """Show a cut."""
         cut = self.cuts.all.get(name)
         if cut is not None:
             self.chosen.emit(cut)
 
     def ask_name(self) -> QInputDialog:
-        """Ask for the name of the cut that is shown."""
         cut = self._current()
         text = tr("Name of the cut; one of the same name is replaced")
         return ask_name(self, tr("Save this cut…"), text, f"{cut.group} {cut.words}".strip(), self.save)
 
     def save(self, name: str) -> None:
-        """Save the shown cut."""
         if not self.cuts.save(name, self._current()):
             self.refused.emit(tr("There are {count} saved cuts: forget one first", count=SAVED_MAX))

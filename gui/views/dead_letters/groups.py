@@ -60,7 +60,6 @@ class GroupsPanel(Panel):
 
     @property
     def figures(self) -> GroupFigures | None:
-        """Figures of the selected group."""
         chosen = self.grid.selected_row
         return None if chosen is None else chosen.figures
 

@@ -48,7 +48,6 @@ class OriginReader(QObject):
         return self._known.get(group, [])
 
     def read(self, groups: Sequence[GroupFigures]) -> None:
-        """Read the groups that have changed."""
         if self._heads.waiting or self._fields.waiting:
             return
         wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.end_offset]

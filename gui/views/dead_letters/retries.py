@@ -242,7 +242,6 @@ class WaitingRetries(QObject):
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Show the read retries."""
         self._list_read.answered()
         self.model.set_rows(self._reader.retries or [])
         if self._is_shown:

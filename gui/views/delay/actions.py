@@ -22,8 +22,6 @@ DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"
 
 
 class DelayActions:
-    """Makes the dialogs."""
-
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]) -> None:
         self._source = source
         self._theme = theme
@@ -60,7 +58,6 @@ class DelayActions:
         return self._of(plan, parent)
 
     def move(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
-        """Ask for another time."""
         due = QLineEdit("+10m")
         title = _counted(rows, "Move 1 message to another time", "Move {count} messages to another time")
         plan = ActionPlan(

@@ -110,7 +110,6 @@ class WaitingPanel(Panel):
             self._follow(level.now_ms, level.pending, is_other=changed)
 
     def show_timers(self, figures: TimerTotals) -> None:
-        """Use the figures of the timers."""
         self._timers = figures
         if self.is_timers:
             self._follow(figures.now_ms, figures.pending, is_other=False)
@@ -148,7 +147,6 @@ class WaitingPanel(Panel):
         self.read()
 
     def read(self, *, quietly: bool = False) -> None:
-        """Read the page again."""
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row

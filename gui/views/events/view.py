@@ -52,7 +52,6 @@ _MAKERS: dict[str, Callable[[list[EventRow]], bytes]] = {"csv": events_csv, "jso
 
 
 def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[EventRow]]:
-    """Columns of the table of events."""
     return [
         Column("at", "Time", lambda one: times.shown(one.at_ms, now_ms()), sort=lambda one: one.at_ms,
                tip=lambda one: times.full(one.at_ms), dim=True, width=178, whole=True),

@@ -87,7 +87,6 @@ class Audience(QObject):
 
 
 def groups_of_topic(state: ClusterState | None, topic: str) -> list[str]:
-    """Names of the groups with a position on a topic."""
     if state is None or topic not in state.catalog.topics:
         return []
     catalog = state.catalog

@@ -120,7 +120,6 @@ class BodyPane(QWidget):
     # ---- what its owner calls --------------------------------------------------------------------------------------
 
     def show_body(self, detail: MessageDetail) -> None:
-        """Read and show the body of a message."""
         if self._detail is None or detail.topic != self._detail.topic:
             self.encoding.setCurrentIndex(0)
         self._detail = detail
@@ -139,7 +138,6 @@ class BodyPane(QWidget):
         self.text.mark([] if pattern is None else marked_spans(text, pattern, is_literal=is_literal))
 
     def open_rules(self) -> DecodingRulesDialog:
-        """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
         return opened(DecodingRulesDialog(self.book, self._context.theme, topic, self))
 

@@ -149,7 +149,6 @@ def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Colu
 
 
 def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
-    """Columns of the table of events."""
     return [
         Column(
             "time",

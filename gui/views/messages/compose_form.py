@@ -72,7 +72,6 @@ class PropertyEditor(QWidget):
         show_text(self.rest_words, tr("Without a line here, sent unchanged: {count}", count=count) if self._rest else "")
 
     def add(self, name: str = "", value: str = "") -> None:
-        """Add a line."""
         line = _Line(self._theme, name, value)
         line.name.textChanged.connect(self.changed)
         line.value.textChanged.connect(self.changed)
@@ -272,7 +271,6 @@ class ComposeForm(QWidget):
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
-        """Describe the body."""
         is_json = first_text.lstrip().startswith(("{", "[")) and not self.body.is_held
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))

@@ -32,8 +32,6 @@ from monitoring.payload.shown import ShownBody
 
 
 class MessageDetailPane(Panel):
-    """Shows the selected message."""
-
     def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
         super().__init__(flush=True, parent=parent)
         theme, self._context = context.theme, context
@@ -76,7 +74,6 @@ class MessageDetailPane(Panel):
         self.show_nothing()
 
     def show_nothing(self) -> None:
-        """Show that no message is selected."""
         self.detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))

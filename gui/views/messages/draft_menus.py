@@ -160,7 +160,6 @@ class TemplatesMenu(QMenu):
             self._write(with_template(self.templates, name, draft))
 
     def forget(self, name: str) -> None:
-        """Delete a template."""
         self._write({kept: draft for kept, draft in self.templates.items() if kept != name})
 
     def ask_save(self) -> QInputDialog:

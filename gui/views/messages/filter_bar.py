@@ -142,7 +142,6 @@ class FilterBar(QWidget):
         self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
 
     def focus(self) -> None:
-        """Focus the text."""
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
 
@@ -201,7 +200,6 @@ class FilterBar(QWidget):
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
 
     def ask_name(self) -> QInputDialog:
-        """Ask for the name of the filter to save."""
         text = tr("Name of the filter; one of the same name is replaced")
         return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 

@@ -96,7 +96,6 @@ class HitFields(QObject):
         self.button = IconButton(theme, "list", " ", role="small", caret=True, on_click=self.open_columns)
 
     def open_columns(self) -> None:
-        """Open the menu of the columns."""
         menu = new_menu(self.button)
         for column in self._model.columns:
             action = menu.addAction(tr(column.title))
@@ -118,7 +117,6 @@ class HitFields(QObject):
         self._keep_columns()
 
     def ask_field(self) -> QInputDialog:
-        """Ask for the field of a further column."""
         words = tr("As in filters: prop.region, body.city, body.items[0].sku, host, born, state")
         return ask_text(self.button, tr("Add a property or a JSON path…"), words, "", self.add_field)
 
@@ -136,7 +134,6 @@ class HitFields(QObject):
         return True
 
     def remove_field(self, field: str) -> None:
-        """Remove the column of a field."""
         self._set_fields([one for one in self._model.fields if one != field])
 
     def _set_fields(self, fields: list[str]) -> None:

@@ -110,13 +110,11 @@ class JsonTreeModel(QAbstractItemModel):
         self._root: Node | None = None
 
     def set_value(self, value: object) -> None:
-        """Show another value."""
         self.beginResetModel()
         self._root = Node("", value)
         self.endResetModel()
 
     def node(self, index: Index) -> Node | None:
-        """The node of an index."""
         found = index.internalPointer() if index.isValid() else None
         return found if isinstance(found, Node) else None
 

@@ -165,7 +165,6 @@ class MessageView(PageView):
         return opened(CompareDialog(self.context, self.body.book, self._detail, others, self))
 
     def ask_download(self) -> QFileDialog | None:
-        """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
         name = f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin"

@@ -155,7 +155,6 @@ class SearchPanel(QWidget):
         self._drop()
 
     def focus(self) -> None:
-        """Focus the filter."""
         self.bar.focus()
 
     def _write_texts(self) -> None:

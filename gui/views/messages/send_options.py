@@ -127,7 +127,6 @@ class SendOptions(QWidget):
         write_count(self.count, *_COUNTED)
 
     def add_to(self, form: QFormLayout) -> None:
-        """Add the lines to the form of the dialog."""
         form.addRow(said_label("Sharding key"), self.sharding_key)
         form.addRow(said_label("Delivery"), row(self.when, (self.when_text, 1)))
         form.addRow(said_label("Transaction"), self.transaction)
@@ -145,7 +144,6 @@ class SendOptions(QWidget):
         form.addRow(said_label("Delivery"), line)
 
     def add_order_and_repeat(self, form: QFormLayout) -> None:
-        """Add the other lines to a narrow form."""
         form.addRow(said_label("Sharding key"), row((self.sharding_key, 1), self.fills))
         form.addRow(said_label("Repeat"), row(self.count, self.rate, 1))
 

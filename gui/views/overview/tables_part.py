@@ -168,7 +168,6 @@ class TablesPart(QWidget):
         self.show_status(context.source.status)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show new figures."""
         limits = self._context.alerts.lag_limits
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
         self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))

@@ -83,11 +83,9 @@ class HistoryPanel(Panel):
         self.set_title(tr("History"), str(self._folder))
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
-        """Open the menu of a result."""
         self.menu_of(run).popup(at)
 
     def menu_of(self, run: PastRun) -> QMenu:
-        """The menu of a result."""
         menu = new_menu(self)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
         compare = menu.addAction(tr("Compare with the previous"), lambda: self.compare_wanted.emit(run))

@@ -29,7 +29,6 @@ class ManifestPart(QScrollArea):
         self.setWidget(body)
 
     def show_run(self, run: PastRun | None) -> None:
-        """Show the manifest of a result."""
         self.setAccessibleName(tr("Manifest"))
         self.facts.set_pairs(manifest_pairs(run, self._times) if run is not None else [])
         self.notes.setText("\n".join(report_texts(run.notes)) if run is not None else "")

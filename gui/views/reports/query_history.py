@@ -24,7 +24,6 @@ SEARCH_WIDTH = 200
 
 
 def query_columns(times: TimeZoneChoice) -> list[Column[QueryRun]]:
-    """Columns of the history of queries."""
     return [
         Column("query", "Query", lambda run: run.line, kind=CellKind.CODE, tip=lambda run: run.text, wants=200),
         Column("result", "Result", lambda run: run.outcome, sort=lambda run: run.rows, state=_state, width=100,
@@ -71,7 +70,6 @@ class QueryHistoryPanel(Panel):
         self._write_title()
 
     def open_menu(self, run: QueryRun, at: QPoint) -> QMenu:
-        """Open the menu of an entry."""
         menu = new_menu(self)
         menu.addAction(tr("Open in a tab"), lambda: self.wanted.emit(run))
         menu.addAction(tr("Copy the query"), lambda: QGuiApplication.clipboard().setText(run.text))

@@ -110,7 +110,6 @@ class QueryTabs(QWidget):
 
     @property
     def editor(self) -> LongTextEdit:
-        """That of the query in front."""
         return self._editor(self.bar.currentIndex())
 
     @property
@@ -183,7 +182,6 @@ class QueryTabs(QWidget):
             self.add(last.text, last.name)
 
     def ask_name(self, place: int) -> None:
-        """Ask for the name of a tab."""
         one = self._queries[place]
         ask_name(self, tr("Rename…"), tr("Name of the query"), one.title, partial(self._named, one.number))
 
@@ -206,7 +204,6 @@ class QueryTabs(QWidget):
             self._kept = kept
 
     def menu_of(self, place: int) -> QMenu:
-        """The menu of a tab."""
         one = self._queries[place]
         menu = new_menu(self)
         menu.addAction(tr("New query"), self.add)

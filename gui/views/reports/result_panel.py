@@ -110,13 +110,11 @@ class ResultPanel(FoldingPanel):
         self._show()
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
-        """Show the charts of the result."""
         self._charts = charts
         self.charts.show_charts(charts, now_ms)
         self._fill_sections()
 
     def show_table(self, table: ResultTable) -> None:
-        """Show a table of the result."""
         self._table = table
         self._table_error = ""
         self._show_table()
@@ -188,7 +186,6 @@ class ResultPanel(FoldingPanel):
         self.manifest.setText(tr("This is the first table. Findings, charts and the other tables follow."))
 
     def _manifest_text(self, run: PastRun) -> str:
-        """Facts of the manifest at a glance."""
         reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
         parts = [
             range_text(run.found_from_ms, run.found_to_ms, self._times),
@@ -246,7 +243,6 @@ class ResultPanel(FoldingPanel):
             self.sections.mark(section)
 
     def _enter_part(self) -> None:
-        """Focus the shown part."""
         page = self._pages.currentWidget()
         if page is self._table_page and self.grid is not None:
             self.grid.take_keyboard()

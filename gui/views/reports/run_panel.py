@@ -72,7 +72,6 @@ class RunPanel(Panel):
         show_text(self.total, self._total_text(run, now_ms))
 
     def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
-        """Show the waiting reports."""
         self.waiting_title.setVisible(bool(orders))
         self.waiting_title.setText(tr("Waiting: {count}", count=count_text(len(orders))))
         if orders == self._waiting:

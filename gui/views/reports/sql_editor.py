@@ -72,7 +72,6 @@ class SqlEditor(QWidget):
 
     @property
     def editor(self) -> LongTextEdit:
-        """That of the query in front."""
         return self.tabs.editor
 
     @property
@@ -85,7 +84,6 @@ class SqlEditor(QWidget):
         self.tabs.replace_text(text)
 
     def insert(self, name: str) -> None:
-        """Insert a name at the cursor."""
         self.editor.insertPlainText(name)
         self.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 

@@ -62,7 +62,6 @@ class SessionLine(QWidget):
         self.hide()  # the page shows it, when it has its place
 
     def show_session(self) -> None:
-        """Show the state of Spark."""
         session = self._session
         self.setVisible(session is not None and session.state is not SparkState.OFF)
         if session is None:
@@ -160,7 +159,6 @@ class ReportsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def choose(self, spec: ReportSpec) -> None:
-        """Choose a report of the catalogue."""
         self._spec = spec
         card = self.catalog.made.show_chosen(spec.name) if self.catalog.made is not None else None
         if card is not None:
@@ -211,11 +209,9 @@ class ReportsView(PageView):
             self.context.notify(lambda: tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
     def open_page(self, run: PastRun) -> None:
-        """Open the page of a result in the browser."""
         self._open(run.page_path)
 
     def open_folder(self, run: PastRun) -> None:
-        """Open the folder of a result."""
         self._open(run.folder)
 
     def _open(self, path: Path) -> None:
@@ -359,7 +355,6 @@ class ReportsView(PageView):
                 self._show_first(run)
 
     def _show_first(self, run: StartedRun) -> None:
-        """Show the first table of a run, once a run."""
         self._first_of = run.order
         if run.state is RunState.RUNNING:
             self.show_part(RESULT)

@@ -59,7 +59,6 @@ class ConnectionRow:
 
 
 def connection_columns() -> list[Column[ConnectionRow]]:
-    """Columns of the list of connections."""
     return [
         Column("name", "Connection", lambda one: one.name, kind=CellKind.STRONG, width=110,
                tip=lambda one: f"{one.name}\n{one.address}"),

@@ -36,7 +36,6 @@ class KeyRow:
 
 
 def key_columns() -> list[Column[KeyRow]]:
-    """Columns of the list of keys."""
     return [
         Column("action", "Action", lambda one: one.text, kind=CellKind.STRONG),
         Column("menu", "Menu", lambda one: one.section, dim=True, width=110),

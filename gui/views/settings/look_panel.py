@@ -35,7 +35,6 @@ class _Section(Panel):
         say(self, "set_note", *notes)
 
     def set_note(self, *texts: str) -> None:
-        """Write the remark."""
         show_text(self.note, " ".join(texts))
 
     def add(self, name: str, *fields: QWidget) -> None:

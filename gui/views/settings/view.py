@@ -87,7 +87,6 @@ class SettingsView(PageView):
         self._refresh()
 
     def show_section(self, key: str) -> None:
-        """Show a section by its key."""
         if key not in self._parts:
             # A turn after the page: both in one would be felt.
             part = self._parts[key] = LaterPart(partial(self._make, key), fill=lambda made: made.refresh(), turns=1)

@@ -61,14 +61,12 @@ class TopicColumnSources:
     is_favourite: Callable[[TopicRow], bool]
 
     def section(self, row: TopicRow) -> str:
-        """Section of a topic."""
         if self.is_favourite(row):
             return FAVOURITES
         return SYSTEM_TOPICS if row.is_system else YOUR_TOPICS
 
 
 def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
-    """Columns of the topic table."""
     return [
         Column("topic", "Topic", lambda row: row.name, kind=CellKind.STRONG, dot=lambda row: _HEALTH_STATES[row.health]),
         Column("favourite", "", lambda row: STAR if sources.is_favourite(row) else "", state=lambda _row: State.PENDING,
@@ -97,7 +95,6 @@ def topic_columns(sources: TopicColumnSources) -> list[Column[TopicRow]]:
 
 
 def group_columns() -> list[Column[TopicGroupRow]]:
-    """Columns of the table of groups on a topic."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         Column(
@@ -116,12 +113,10 @@ def group_columns() -> list[Column[TopicGroupRow]]:
 
 
 def type_text(kind: TopicType | None) -> str:
-    """The type of a topic, in a word."""
     return tr(kind.value) if kind is not None else UNKNOWN
 
 
 def type_state(kind: TopicType | None) -> State:
-    """Colour of a type."""
     return TYPE_STATES.get(kind, State.PLAIN) if kind is not None else State.PLAIN
 
 

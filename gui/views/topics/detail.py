@@ -123,7 +123,6 @@ class QueueBars(Drawn):
         painter.end()
 
     def _paint_value(self, painter: QPainter, bar: QRectF, rate: float) -> None:
-        """Write the rate above its bar."""
         painter.setPen(QColor(self._theme.tokens.text_2))
         box = QRectF(bar.center().x() - 30, bar.top() - VALUE_HEIGHT, 60, VALUE_HEIGHT - 1)
         painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))

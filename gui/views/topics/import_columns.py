@@ -37,7 +37,6 @@ _FAULTS = {
 
 
 def import_columns() -> list[Column[TopicImport]]:
-    """Columns of the preview and of the receipt."""
     return [
         Column("taken", "Import", lambda one: TAKEN if one.is_taken else "", state=lambda _one: State.HEALTHY,
                tip=lambda one: tr("Click, or press Space, to take or leave it") if one.can_be_taken else "", width=64),

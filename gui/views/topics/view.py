@@ -174,7 +174,6 @@ class TopicsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_new_topic(self) -> NewTopicDialog:
-        """Open the dialog for a new topic."""
         dialog = NewTopicDialog(self.context.source, self._names, self)
         dialog.created.connect(self._topic_created)
         return opened(dialog)

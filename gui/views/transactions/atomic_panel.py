@@ -79,7 +79,6 @@ class AtomicPanel(QSplitter):
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Read the list."""
         self._read_ms = self._now_ms
         if self._is_on:
             self._query.ask(self._context.source.ask(ListAtomic(0, ROWS)), self._show_page, self._failed)

@@ -48,8 +48,6 @@ class BoardPicture:
 
 
 class Board(CardArea):
-    """See the module."""
-
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(self.card_rects, parent)
         self._theme = theme

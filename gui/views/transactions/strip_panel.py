@@ -64,7 +64,6 @@ class HalfOpStrip(Drawn):
         on_language(self, self._describe)
 
     def set_picture(self, picture: HalfOpPicture) -> None:
-        """Show other records."""
         self.picture, self._is_read = picture, True
         self._describe()
         self.update()

@@ -178,7 +178,6 @@ class ConnectCard(Panel):
         self.code_view.setFixedHeight(min(max(wanted, CODE_HEIGHT_MIN), CODE_HEIGHT))
 
     def set_steps(self, steps: FirstSteps) -> None:
-        """Tick the finished steps."""
         if steps != self._steps:
             self._steps = steps
             self._show_steps()

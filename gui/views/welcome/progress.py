@@ -33,7 +33,6 @@ class FirstSteps:
 
 
 def first_steps(status: SourceStatus, state: ClusterState | None) -> FirstSteps:
-    """The steps of a cluster's state."""
     accepts = status is SourceStatus.READY
     if state is None:
         return FirstSteps(accepts, math.nan, 0, "")
