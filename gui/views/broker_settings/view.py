@@ -29,8 +29,7 @@ from gui.views.broker_settings.changes import (
     warnings_of,
 )
 from gui.views.broker_settings.detail import SettingDetail, human_text, value_text
-from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.subjects import SUBJECTS, subject_of
+from gui.views.broker_settings.explanations import EXPLANATIONS, SUBJECTS, subject_of
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView

@@ -17,9 +17,8 @@ from gui.operations.filter_memory import Cut
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
-from gui.views.dead_letters.cuts import CutsButton
 from gui.views.dead_letters.flow import STEPS, LetterFlow
-from gui.views.dead_letters.groups import GroupsPanel
+from gui.views.dead_letters.groups import CutsButton, GroupsPanel
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader

@@ -32,8 +32,7 @@ from gui.views.messages.hit_fields import HitFields, cell_conditions
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
-from gui.views.messages.search_bound import SearchBound, bound_words
-from gui.views.messages.search_progress import SearchProgress
+from gui.views.messages.search_progress import SearchBound, SearchProgress, bound_words
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.data_grid import DataGrid

@@ -26,7 +26,7 @@ from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.views.topics.import_columns import differences, import_columns
+from gui.views.topics.columns import differences, import_columns
 from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog

@@ -23,7 +23,7 @@ from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, join_charts, window_link
-from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
+from gui.views.messages.compose_dialog import WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text

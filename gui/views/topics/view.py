@@ -23,10 +23,9 @@ from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.actions import ask_delete, send_dialog
+from gui.views.topics.actions import TopicsExport, ask_delete, send_dialog
 from gui.views.topics.columns import NOT_OUTSIDE, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
-from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.basic import fill, label, on_key, row
