@@ -1,4 +1,4 @@
-"""`InTurn` and `RequestChain`: several requests one after another, as one answer; `BegunLater`: any work as a `Pending`."""
+"""Requests as one `Pending`: several in turn (`InTurn`, `RequestChain`), in `Steps`, read (`ReadAnswer`), `BegunLater`."""
 
 from __future__ import annotations
 
@@ -95,3 +95,61 @@ class RequestChain(InTurn[A]):
             return error
         # English as other errors: it is translated where it is shown.
         return RemoteError(f"{len(self.answers)} of {self.count} were done before: {error.message}", **error.context)
+
+
+class ReadAnswer(Generic[A, T]):
+    """A `Pending` of what ``read`` makes of an answer; an `OrbitError` that it raises is that of the request."""
+
+    def __init__(self, pending: Pending[A], read: Callable[[A], T]) -> None:
+        self._pending = pending
+        self._read = read
+
+    def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        def answered(answer: A) -> None:
+            try:
+                value = self._read(answer)
+            except OrbitError as error:
+                failed(error)
+            else:
+                done(value)
+
+        self._pending.then(answered, failed)
+
+    def cancel(self) -> None:
+        self._pending.cancel()
+
+
+class Steps(Generic[T]):
+    """A `Pending` of work in several steps; a subclass begins in `_begin`, and ends by `_done` or `_failed`."""
+
+    def __init__(self) -> None:
+        self._open: Pending[Any] | None = None
+        self._callbacks: tuple[Callable[[T], None], Callable[[OrbitError], None]] | None = None
+
+    def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        self._callbacks = (done, failed)
+        self._begin()
+
+    def cancel(self) -> None:
+        """Send no more requests; those already sent are still executed."""
+        self._callbacks = None
+        if self._open is not None:
+            self._open.cancel()
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _ask(self, pending: Pending[A], take: Callable[[A], None], failed: Callable[[OrbitError], None] | None = None) -> None:
+        """Wait for the next answer; an error ends the work where ``failed`` is None."""
+        self._open = pending
+        pending.then(take, failed or self._failed)
+
+    def _done(self, value: T) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            callbacks[0](value)
+
+    def _failed(self, error: OrbitError) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            callbacks[1](error)

@@ -19,6 +19,7 @@ from gui.models.row_filter import (
     offers,
     quoted_word,
     read_row_filter,
+    with_words,
     words_of,
 )
 from gui.models.table import ColumnTableModel
@@ -185,15 +186,8 @@ class ListFilter(QWidget, Generic[R]):
 
 def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
     """All words of a text anywhere, without conditions, because names of settings contain colons."""
-    wanted = text.casefold().split()
-    if not wanted:
-        return RowFilter()
-
-    def accepts(one: R) -> bool:
-        have = text_of(one).casefold()
-        return all(word in have for word in wanted)
-
-    return RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))
+    accepts = with_words(text, text_of)
+    return RowFilter() if accepts is None else RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))
 
 
 class ColumnsButton(IconButton):

@@ -27,6 +27,7 @@ from gui.models.consumers import (
     with_told_owners,
 )
 from gui.models.favourites import FAVOURITES
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
@@ -509,8 +510,7 @@ class ConsumersView(PageView):
         self.foot.setText(" · ".join(filter(None, (words, age_text(state.positions_age_ms())))))
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-        self.groups.set_filter((lambda row: all(word in row.name.casefold() for word in words)) if words else None)
+        self.groups.set_filter(with_words(text, lambda row: row.name))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.api import addresses
@@ -152,16 +152,10 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     ]  # fmt: skip
 
 
-def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
-    """A filter for letters that contain all words; words are in lower case."""
-
-    def accepts(row: LetterRow) -> bool:
-        letter = row.letter
-        facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
-        whole = " ".join(facts).casefold()
-        return all(word in whole for word in words)
-
-    return accepts
+def searched_text(row: LetterRow) -> str:
+    letter = row.letter
+    facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
+    return " ".join(facts)
 
 
 def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:

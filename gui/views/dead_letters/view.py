@@ -12,11 +12,12 @@ from broker_core.api import OrbitError
 from broker_core.api import names as reserved
 from gui.connections.cluster import group_of_source
 from gui.models.filter_text import quoted
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
 from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, read_only_reason
-from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
+from gui.views.dead_letters.columns import LetterRow, letter_columns, searched_text
 from gui.views.dead_letters.flow import STEPS, LetterFlow
 from gui.views.dead_letters.groups import CutsButton, GroupsPanel
 from gui.views.dead_letters.notebook import NoteBook
@@ -53,7 +54,7 @@ class DeadLettersView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self._now_ms = 0
-        self._words: list[str] = []
+        self._words = ""
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.notes = NoteBook(context.source, context.settings, self, group=group_of_source(context.source))
@@ -358,6 +359,6 @@ class DeadLettersView(PageView):
         self.side.show_proof(self.letter_grid.selected_row, self._now_ms)
 
     def _filter(self, text: str) -> None:
-        self._words = text.casefold().split()
-        self.letters.set_filter(with_words(self._words) if self._words else None)
+        self._words = text.strip()
+        self.letters.set_filter(with_words(text, searched_text))
         self._show_letters()

@@ -1,4 +1,4 @@
-"""`SectionList`: the parts of a result, to jump to: findings, each chart, each table, manifest; `ManifestPart`: the last one."""
+"""`SectionList`: the parts of a result, to jump to: findings, each chart, each table; `ManifestPart`: its manifest."""
 
 from __future__ import annotations
 

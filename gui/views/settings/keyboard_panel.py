@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit
 
+from gui.models.row_filter import with_words
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
@@ -127,13 +128,7 @@ class KeyboardPanel(Panel):
         self._show_fault(refusal)
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-
-        def accepts(one: KeyRow) -> bool:
-            searched = f"{one.text} {one.section} {one.key} {shown(one.key)}".casefold()
-            return all(word in searched for word in words)
-
-        self.rows.set_filter(accepts if words else None)
+        self.rows.set_filter(with_words(text, lambda one: f"{one.text} {one.section} {one.key} {shown(one.key)}"))
         self.grid.select_first()
 
     def _show_selected(self) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import names as reserved
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -271,9 +272,8 @@ class TransactionsView(PageView):
     def _filter(self, text: str) -> None:
         """Filter the present rows at once, then search all rows of the broker."""
         self._words = text.casefold().split()
-        words = self._words
-        self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
-        self.lists.search(" ".join(words))
+        self.rows.set_filter(with_words(text, _searched_text))
+        self.lists.search(" ".join(self._words))
         self._show_texts()
 
     def _show_past(self) -> None:
@@ -422,6 +422,5 @@ class TransactionsView(PageView):
         menu.popup(at)
 
 
-def _has_words(one: TransactionRow, words: list[str]) -> bool:
-    text = f"{one.keys} {one.unique_key} {one.topic} {one.group} {one.tag}".casefold()
-    return all(word in text for word in words)
+def _searched_text(one: TransactionRow) -> str:
+    return f"{one.keys} {one.unique_key} {one.topic} {one.group} {one.tag}"
