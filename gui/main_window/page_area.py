@@ -111,8 +111,8 @@ class PageArea(QWidget):
     menu_asked = Signal(object, QPoint)
     gone_closed = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._slots: list[_Slot] = []
         self._late_titles: dict[PageView, str] = {}

@@ -63,8 +63,8 @@ class GoneLine(QFrame):
 
     close_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self.setProperty("role", "gone")
         self.words = label(role="strong")
         self.button = push_button("Close the tab", self.close_wanted.emit, role="small")

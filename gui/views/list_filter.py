@@ -60,7 +60,6 @@ class ListFilter(QWidget, Generic[R]):
         accepts: Callable[[R, str], bool],
         text_of: Callable[[R], str],
         fields: Sequence[RowField[R]] = (),
-        parent: QWidget | None = None,
     ) -> None:
         """Create the line.
 
@@ -72,9 +71,8 @@ class ListFilter(QWidget, Generic[R]):
             accepts: Whether a row passes a choice, by its key; not called for the first choice.
             text_of: Searched text of a row; all words must occur in it, in any case.
             fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._model = model
         self._choices = choices
         self._accepts = accepts

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from broker_core.api import JsonBodyError, OrbitError
@@ -67,8 +66,8 @@ class StagedSettings(Panel, Generic[T]):
 
     applied = Signal(str)
 
-    def __init__(self, context: PageContext, subject: SettingsSubject[T], parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext, subject: SettingsSubject[T]) -> None:
+        super().__init__(" ")
         self._context = context
         self._subject = subject
         self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSpinBox,
     QStyleOptionComboBox,
-    QWidget,
 )
 
 from gui.theme.icons import icon
@@ -69,9 +68,9 @@ class SegmentedControl(QFrame):
 
     chosen = Signal(str)
 
-    def __init__(self, segments: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+    def __init__(self, segments: Sequence[tuple[str, str]]) -> None:
         """Create it from (key, shown text) pairs; the first is chosen."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "segments")
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QPushButton] = {}
@@ -132,8 +131,8 @@ def write_count(field: QSpinBox, one: str, several: str) -> None:
 
 
 class UnitField(QLineEdit):
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._unit = PlainLabel(self)
         self._unit.setProperty("role", "caption")
         self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -166,10 +165,8 @@ class SearchField(QLineEdit):
 
     searched = Signal(str)
 
-    def __init__(
-        self, theme: ThemeManager, placeholder: str = "", glyph: str = "magnifying-glass", parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, placeholder: str = "", glyph: str = "magnifying-glass") -> None:
+        super().__init__()
         self._theme = theme
         self._glyph = glyph
         self.setPlaceholderText(placeholder)

@@ -28,8 +28,8 @@ class Placeholder(QWidget):
     Every table has one, mostly with a sentence only: its other parts are made at their first use.
     """
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._text = _centred("strong")
         self._detail: QLabel | None = None
@@ -111,8 +111,8 @@ def _centred(role: str, *, selectable: bool = False) -> QLabel:
 class Notice(QFrame):
     """A remark within a page: glyph, title, text and an action."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self.setProperty("role", "notice")
         self._glyph = IconLabel(theme, "info", "delayed", 16)
         self._title = label(role="strong", wrap=True)
@@ -189,8 +189,8 @@ class MissingNote(WrappedLabel):
 class Banner(QFrame):
     """A line over the whole window, e.g. that the broker stopped."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self.setProperty("role", "banner")
         self._title = label(role="strong")
         self._text = label(role="secondary", wrap=True, selectable=True)

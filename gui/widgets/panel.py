@@ -92,9 +92,9 @@ class Tile(QFrame):
 
     clicked = Signal()
 
-    def __init__(self, theme: ThemeManager, title: str = "", *, series_index: int = 0, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: ThemeManager, title: str = "", *, series_index: int = 0) -> None:
         """Create the tile; ``title`` is English."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "panel")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(76)

@@ -18,8 +18,8 @@ _PROPERTY = "productionName"
 class ProductionBar(QFrame):
     """A conspicuous line over a window of a production cluster; hidden over all others."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setProperty("role", "production")
         self._text = label(role="production")
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -84,8 +84,8 @@ HEIGHT = 3
 class ConnectionStripe(QWidget):
     """A thin line; hidden while its connection has no colour."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setFixedHeight(HEIGHT)
         self.colour = ""
         self.hide()

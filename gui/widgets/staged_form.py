@@ -72,8 +72,8 @@ class StagedForm(QWidget):
 
     edited = Signal()
 
-    def __init__(self, fields: Sequence[FormField], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, fields: Sequence[FormField]) -> None:
+        super().__init__()
         self.fields = tuple(fields)
         self._before: dict[str, Value] = {}
         self._editors: dict[str, QWidget] = {}

@@ -40,8 +40,8 @@ class RuleForm(QWidget):
     saved = Signal(object)
     threshold_changed = Signal(float)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rule: AlertRule | None = None
         self._shown_name = ""
         """Name of the rule in the language of the window."""

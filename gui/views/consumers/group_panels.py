@@ -41,8 +41,8 @@ class LagHeatPanel(Panel):
 
     queue_chosen = Signal(str, int)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
         self._places: list[tuple[str, int]] = []
         self.lags = HistoryMatrix(context.source, self)
         self.heat = said(HeatMap(context.theme, context.times, State.DELAYED), name="Lag by queue over time")
@@ -92,8 +92,8 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
 class OwnershipPanel(QWidget):
     """Strip above, list below. Reads while it is shown, when `show_group` is called with each state."""
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
+        super().__init__()
         self._link, self.time_filter = link, TimeFilter(link, context, self)
         self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group

@@ -82,8 +82,8 @@ def _order_tip(row: InFlightRow) -> str:
 class InFlightPanel(QWidget):
     """The list, read again each second while `show_group` is called with each state."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         self._source = context.source
         self._group = ""
         self._asked_ms = -READ_AGAIN_MS

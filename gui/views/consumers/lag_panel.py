@@ -144,8 +144,8 @@ NO_OUTLOOK = GroupOutlook(Forecast(math.nan, math.nan))
 class LagPanel(Panel):
     """Facts in a line, the chart below."""
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
-        super().__init__(flush=True, parent=parent)
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
+        super().__init__(flush=True)
         self._context = context
         self._link = link
         self._group: GroupRow | None = None

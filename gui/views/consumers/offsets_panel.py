@@ -62,8 +62,8 @@ class OffsetsPanel(QWidget):
     undo_wanted = Signal(object)
     reset_wanted = Signal()
 
-    def __init__(self, context: PageContext, snapshots: OffsetSnapshots, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext, snapshots: OffsetSnapshots) -> None:
+        super().__init__()
         self._snapshots = snapshots
         self._source = context.source
         self._group = ""

@@ -40,9 +40,8 @@ class GroupsPanel(Panel):
         *,
         notes: NoteBook,
         now_ms: Callable[[], int],
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+        super().__init__(" ", flush=True)
         self._reader = reader
         self._notes = notes
         self._origins = origins

@@ -11,7 +11,6 @@ from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import GroupConfig, OrbitError, read_group_settings
 from broker_core.outside import whole_of
@@ -133,8 +132,8 @@ class RetryReader(QObject):
 class RetryLadder(Panel):
     """The attempts of a retry, beside the waiting retries."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(" ")
         self._retry: WaitingRetry | None = None
         self._facts: RetryFacts | None = None
         self.model: ColumnTableModel[Rung] = ColumnTableModel(

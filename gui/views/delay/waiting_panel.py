@@ -55,9 +55,9 @@ class WaitingPanel(Panel):
 
     acted = Signal()
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
         """Create it; messages due within the selection of ``link`` are shown alone."""
-        super().__init__(" ", flush=True, parent=parent)
+        super().__init__(" ", flush=True)
         theme = context.theme
         self._link, self.time_filter = link, TimeFilter(link, context, self)
         self.time_filter.changed.connect(self._filter)

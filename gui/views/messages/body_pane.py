@@ -79,8 +79,8 @@ class BodyPane(QWidget):
 
     shown = Signal(object)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self._detail: MessageDetail | None = None

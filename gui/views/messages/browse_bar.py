@@ -44,8 +44,8 @@ class BrowseBar(QWidget):
     id_chosen = Signal(str)
     new_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory) -> None:
+        super().__init__()
         self._times = times
         self._now_ms = 0
         self._window: QueueWindow | None = None

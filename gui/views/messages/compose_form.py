@@ -38,8 +38,8 @@ class PropertyEditor(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._lines: list[_Line] = []
         self._rest: tuple[tuple[str, str], ...] = ()
@@ -121,13 +121,7 @@ class ComposeForm(QWidget):
     changed = Signal()
 
     def __init__(
-        self,
-        theme: ThemeManager,
-        state: Callable[[], ClusterState | None],
-        *,
-        is_new: bool,
-        is_narrow: bool = False,
-        parent: QWidget | None = None,
+        self, theme: ThemeManager, state: Callable[[], ClusterState | None], *, is_new: bool, is_narrow: bool = False
     ) -> None:
         """Create it.
 
@@ -136,9 +130,8 @@ class ComposeForm(QWidget):
             state: Returns the present topics and queues to choose from.
             is_new: Whether the message is new, with variables to fill in.
             is_narrow: Whether the fields are side by side; then the owner sets the topic (`set_topic`).
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._state = state
         self._original = b""
         self._original_text = ""

@@ -32,8 +32,8 @@ from monitoring.payload.shown import ShownBody
 
 
 class MessageDetailPane(Panel):
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(flush=True, parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(flush=True)
         theme, self._context = context.theme, context
         self.detail: MessageDetail | None = None
         """The shown message."""

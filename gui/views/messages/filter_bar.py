@@ -52,10 +52,9 @@ class FilterBar(QWidget):
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         example: str = EXAMPLE,
-        parent: QWidget | None = None,
     ) -> None:
         """Create an empty bar; times like -15m count from ``now_ms``, and ``example`` is its placeholder."""
-        super().__init__(parent)
+        super().__init__()
         self._theme = theme
         self._memory = memory
         self._now_ms = now_ms

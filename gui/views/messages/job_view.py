@@ -30,8 +30,8 @@ WARNING = "warning: "
 class JobView(QWidget):
     """Hidden until the job begins."""
 
-    def __init__(self, theme: ThemeManager, job: MessageJob, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, job: MessageJob) -> None:
+        super().__init__()
         self._job = job
         self.line = ProgressLine(theme)
         self.outcome = label(role="info", wrap=True, selectable=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QComboBox
 
 from broker_core.worker.questions.searches import FoundBound
 from gui.operations.search import SearchRun, SearchState
@@ -110,8 +110,8 @@ _PLANS = KnownTexts(
 class SearchProgress(Panel):
     """See the module. Its timer runs only while a search runs and it is visible."""
 
-    def __init__(self, theme: ThemeManager, run: SearchRun, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self, theme: ThemeManager, run: SearchRun) -> None:
+        super().__init__()
         self._run = run
         self.word = label(role="strong")
         self.counts = label()

@@ -50,9 +50,9 @@ class SendOptions(QWidget):
 
     changed = Signal()
 
-    def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, *, fills: bool) -> None:
         """Create them; ``fills`` is the first state of filling in variables."""
-        super().__init__(parent)
+        super().__init__()
         self.sharding_key = said(QLineEdit(), hint="Equal keys go to one queue, in order")
         self.when = QComboBox()
         self.when_text = QLineEdit()

@@ -24,8 +24,8 @@ class CatalogPanel(QWidget):
 
     chosen = Signal(object)
 
-    def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...]) -> None:
+        super().__init__()
         self._theme = theme
         self._headings: list[tuple[str, QLabel]] = []
         self._groups: dict[str, list[ReportSpec]] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy
 
 from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
@@ -45,8 +45,8 @@ class HistoryPanel(Panel):
     again_wanted = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, folder: Path, parent: QWidget | None = None) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, folder: Path) -> None:
+        super().__init__(" ", flush=True)
         self._folder = folder
         self._wanted: Path | None = None
         self._reading = BackgroundCall(self)

@@ -38,8 +38,8 @@ class QueryField(QWidget):
     textChanged = Signal(str)
     loaded = Signal(str, str)
 
-    def __init__(self, theme: ThemeManager, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, text: str = "") -> None:
+        super().__init__()
         self.shows_loaded = True
         self.editor = LongTextEdit(editable=True)
         self.editor.setPlainText(text)
@@ -156,8 +156,8 @@ class OwnFields(QWidget):
     changed = Signal()
     query_loaded = Signal(str, str)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._spec: ReportSpec | None = None
         self._entered: dict[tuple[str, str], str] = {}

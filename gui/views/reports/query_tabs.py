@@ -82,8 +82,8 @@ class QueryTabs(QWidget):
     made = Signal(object)
     full = Signal()
 
-    def __init__(self, theme: ThemeManager, memory: QueryMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, memory: QueryMemory) -> None:
+        super().__init__()
         self._memory = memory
         self._queries: list[OpenQuery] = []
         self._closed: list[OpenQuery] = []

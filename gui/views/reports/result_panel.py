@@ -44,10 +44,8 @@ class ResultPanel(FoldingPanel):
     compare_wanted = Signal(object)
     table_wanted = Signal(object, str, str)
 
-    def __init__(
-        self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice) -> None:
+        super().__init__(" ", flush=True)
         self._theme = theme
         self._times = times
         self.run: PastRun | None = None

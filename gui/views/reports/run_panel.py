@@ -37,8 +37,8 @@ class RunPanel(Panel):
 
     withdraw_wanted = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(" ")
         self._theme = theme
         self._lines: list[_StageLine] = []
         self._stages = column(spacing=2)

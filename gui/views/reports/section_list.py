@@ -67,8 +67,8 @@ class SectionList(QListWidget):
     chosen = Signal(object)
     entered_part = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setProperty("role", "sections")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFixedWidth(WIDTH)
@@ -131,8 +131,8 @@ class SectionList(QListWidget):
 class ManifestPart(QScrollArea):
     """Facts with their values, and the remarks of the report below them."""
 
-    def __init__(self, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, times: TimeZoneChoice) -> None:
+        super().__init__()
         self._times = times
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)

@@ -51,8 +51,8 @@ class QueryHistoryPanel(Panel):
 
     wanted = Signal(object)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: QueryMemory, parent: QWidget | None = None) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: QueryMemory) -> None:
+        super().__init__(" ", flush=True)
         self._memory = memory
         self.model = ColumnTableModel(query_columns(times), lambda run: (run.ended_ms, run.text), parent=self)
         self.grid = said(DataGrid(self.model, theme), empty="No query has been run here yet.")
@@ -126,8 +126,8 @@ class SqlEditor(QWidget):
     run_wanted = Signal()
     full = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: QueryMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: QueryMemory) -> None:
+        super().__init__()
         self.tables = said(QTreeWidget(), name="Tables and columns")
         self.tables.setHeaderHidden(True)
         for table, columns in SQL_TABLES.items():

@@ -51,8 +51,8 @@ _PLACES = {CATALOG: 0, RESULT: 1, EDITOR: 2}
 class SessionLine(QWidget):
     """The state of Spark between reports, with a button that ends it; hidden while there is no Spark."""
 
-    def __init__(self, theme: ThemeManager, session: SparkChild | None, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, session: SparkChild | None) -> None:
+        super().__init__()
         self._session = session
         self.words = ElidedLabel(role="secondary")
         self.end_button = said_button(theme, "x", on_click=self._end, tip="End Spark and give its memory back")

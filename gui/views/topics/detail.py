@@ -49,8 +49,8 @@ class QueueBars(Drawn):
 
     chosen = Signal(int)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._rates: list[tuple[int, float]] = []
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)

@@ -60,8 +60,8 @@ class QueuesPanel(QWidget):
     queue_wanted = Signal(int)
     composer_wanted = Signal()
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self._now_ms = 0
