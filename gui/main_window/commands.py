@@ -103,7 +103,6 @@ class FrameCommands:
             page.focus_filter()
 
     def focus_navigation(self) -> None:
-        """Focus the search of the side bar."""
         bar = self._parts.side_bar
         bar.set_collapsed(False)
         bar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)

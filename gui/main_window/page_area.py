@@ -281,7 +281,6 @@ class PageArea(QWidget):
         return any(slot.is_pinned for slot in self._slots if slot.page is page)
 
     def toggle_pinned(self, page: PageView) -> None:
-        """Pin the tab of a page, or release it."""
         slot = self._slots[self._index(page)]
         slot.is_pinned = page.is_pinned = not slot.is_pinned
         self._write_icons()

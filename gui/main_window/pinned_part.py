@@ -128,7 +128,6 @@ class PinnedItem(SideBarItem):
         self.setAccessibleName(tr("Group {group}", group=self.name) if self.is_group else tr("Topic {topic}", topic=self.name))
 
     def show_row(self, row: PinRow) -> None:
-        """Show its current figure and state."""
         words = tr("{count} messages of lag", count=row.value) if row.is_group else tr("{rate} in", rate=row.value)
         self.set_count(row.value, words=f"{row.name}, {words}")
         if row.state is not self.state:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
     from gui.operations.decoding import DecoderBook
     from gui.operations.query_memory import QueryRecorder
-    from gui.operations.report_notice import ReportNotice
+    from gui.operations.reports import ReportNotice
     from gui.views.page import PageContext, PageView
 
 
@@ -155,7 +155,7 @@ class MainWindow(QMainWindow):
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
         from gui.operations.query_memory import QueryMemory, QueryRecorder
-        from gui.operations.report_notice import ReportNotice
+        from gui.operations.reports import ReportNotice
 
         if self._report_notice is not None:
             # Reports continue when another cluster is shown: each is reported once.

@@ -1,14 +1,15 @@
-"""Requests and commands of a page: answered later, on the GUI thread, and cancelled when they are outdated."""
+"""Requests, commands and file work of a page: answered later, on the GUI thread, and cancelled when they are outdated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Generic, TypeVar
 from weakref import WeakMethod
 
 from PySide6.QtCore import QCoreApplication, QObject, QThreadPool, Signal
 
-from broker_core.api import OrbitError
+from broker_core.api import OrbitError, replace_file
 from monitoring.sources.base import Pending
 
 
@@ -129,3 +130,21 @@ class _Work(QObject):
         """Release the function on the GUI thread: the other thread may hold the last reference to this object."""
         self.function = None
         self.deleteLater()
+
+
+def write_file(
+    owner: QObject, path: Path, make: Callable[[], bytes], done: Callable[[int], None], failed: Callable[[Exception], None]
+) -> None:
+    """Write the result of ``make`` on a thread; then ``done`` receives the number of bytes, or ``failed`` the error."""
+
+    def work() -> int:
+        data = make()
+        replace_file(path, data, mode=0o600)
+        return len(data)
+
+    call = BackgroundCall(owner)
+    call.done.connect(done)
+    call.failed.connect(failed)
+    call.done.connect(lambda _size: call.deleteLater())
+    call.failed.connect(lambda _error: call.deleteLater())
+    call.start(work)

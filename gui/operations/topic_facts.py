@@ -86,7 +86,6 @@ class TopicFacts(QObject):
             self._measure_query.ask(self._source.ask(MeasureTopics(topics)), self._measure_taker(topics), self._ignore)
 
     def forget(self) -> None:
-        """Request everything again."""
         self._catalog = None
         self._settings_ms = 0
         self._measured = {topic: (0, measure) for topic, (_at, measure) in self._measured.items()}

@@ -120,7 +120,6 @@ class ListFilter(QWidget, Generic[R]):
         self.apply()
 
     def focus(self) -> None:
-        """Put the focus into the search field."""
         field = self.search.edit if isinstance(self.search, TokenField) else self.search
         field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         field.selectAll()

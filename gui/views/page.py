@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
-from gui.operations.actions import ActionRegistry
-from gui.operations.frame_calls import Navigate, Notify
+from gui.operations.actions import ActionRegistry, Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens

@@ -198,7 +198,6 @@ class StagedSettings(Panel, Generic[T]):
         return self._ask(after, changes, undoes=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that undoes the last change."""
         before = next((settings for name, settings in reversed(self._undo) if name == self.name), None)
         if before is None or self.settings is None:
             return None

@@ -98,7 +98,6 @@ def _severity_state(one: RuleRow) -> State | None:
 
 
 def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
-    """Columns of the table of fired alerts."""
     return [
         Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
         Column("text", "Alert", text_of),

@@ -171,7 +171,6 @@ class AlertsView(PageView):
         self.form.name.selectAll()
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether to delete the selected rule."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None

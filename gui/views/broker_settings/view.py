@@ -218,7 +218,6 @@ class BrokerSettingsView(PageView):
         return self._ask(title, {"": dict(self._staged)}, undo=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that undoes the last change."""
         return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
 
     def _ask(self, title: str, wanted: Values, *, undo: bool) -> ActionDialog | None:

@@ -110,7 +110,6 @@ def _time_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
 
 
 def mix_columns() -> list[Column[MixRow]]:
-    """Columns of the table of languages and versions."""
     return [
         Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG, wants=112),
         Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
@@ -158,7 +157,6 @@ def connected_text(row: ClientRow) -> str:
 
 
 def note_text(row: ClientRow) -> str:
-    """The remark on a client, in a word."""
     return "" if row.note is ConnectionNote.NONE else tr(NOTE_NAMES[row.note])
 
 

@@ -35,8 +35,7 @@ from gui.views.list_read import shown_read
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
-from gui.widgets.beside_row import BesideRow
-from gui.widgets.containers import ScrolledPart
+from gui.widgets.containers import BesideRow, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel

@@ -89,7 +89,6 @@ class ClientDialog(FittedDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask the client again."""
         self.progress.show()
         self.refresh_button.setEnabled(False)
         request = ask_running_info(self._group, self._client_id, stacks=True)

@@ -24,7 +24,7 @@ from gui.views.chart_tools import RuleLine, join_charts
 from gui.views.consumers.columns import standing_text
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, label, row
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import LaterPart
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said_label, segments
 from gui.words.amounts import online_text

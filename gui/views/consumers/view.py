@@ -59,10 +59,9 @@ from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
 from gui.widgets.basic import column, fill, label, on_key
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LaterPart, LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
-from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import AgeNote, Notice, age_text
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel

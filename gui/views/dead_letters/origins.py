@@ -60,7 +60,6 @@ class OriginReader(QObject):
         self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
 
     def forget(self) -> None:
-        """Read all groups again."""
         self._read_for.clear()
 
     def _ask_fields(self, groups: list[str], pages: list[MessagePage]) -> None:

@@ -173,7 +173,6 @@ class WaitingPanel(Panel):
         self.grid.set_loading(not quietly)
 
     def ask(self, action: str) -> ActionDialog | None:
-        """Open the dialog of an action on the selected messages."""
         rows = self.grid.selected_rows
         if not rows:
             return None

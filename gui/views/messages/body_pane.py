@@ -142,7 +142,6 @@ class BodyPane(QWidget):
         return opened(DecodingRulesDialog(self.book, self._context.theme, topic, self))
 
     def choose_view(self, key: str) -> None:
-        """Show the body in another way."""
         self._wanted_view = key
         self.switch.choose(key)
         self._show()

@@ -163,7 +163,6 @@ class TemplatesMenu(QMenu):
         self._write({kept: draft for kept, draft in self.templates.items() if kept != name})
 
     def ask_save(self) -> QInputDialog:
-        """Ask for the name of a new template."""
         words = tr("Name of the template; one that exists is replaced.")
         return ask_name(self._parent, tr("Save as a template"), words, "", self.save)
 

@@ -171,7 +171,6 @@ class MessagesView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_send(self) -> ComposeDialog:
-        """Open the dialog that sends a new message."""
         return self.sending.send(self.pages.topic)
 
     def open_by_id(self, message_id: str) -> None:

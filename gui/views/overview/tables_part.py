@@ -17,8 +17,8 @@ from gui.views.overview.figures import busiest_topics, disk_share, lagging_group
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, fill
-from gui.widgets.beside_row import BesideRow
 from gui.widgets.chip import Chip
+from gui.widgets.containers import BesideRow
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel

@@ -81,7 +81,6 @@ class QueryField(QWidget):
         self.editor.setVisible(shown)
 
     def ask_name(self) -> None:
-        """Ask for a name and save the query under it."""
         words = tr("Name: letters, digits, spaces, - and _")
         ask_text(self, tr("Save query…"), words, str(self.saved.currentData() or ""), self.save)
 

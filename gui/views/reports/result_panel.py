@@ -87,7 +87,6 @@ class ResultPanel(FoldingPanel):
         self._fill_sections()
 
     def show_first(self, run: StartedRun) -> None:
-        """Show the first table of a running report."""
         self._start_anew(None, run)
         if run.first is not None:
             self.sections.set_sections([ResultSection(SectionKind.TABLE, run.first.title)])

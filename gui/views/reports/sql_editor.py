@@ -69,7 +69,6 @@ class QueryHistoryPanel(Panel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the history again."""
         self.model.set_rows({(run.ended_ms, run.text): run for run in self._memory.runs}.values())
         self._write_title()
 

@@ -27,9 +27,8 @@ from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.sql_editor import SqlEditor
 from gui.widgets.basic import ElidedLabel, column, row
-from gui.widgets.containers import ScrolledColumn, ScrolledPart
+from gui.widgets.containers import LaterPart, LazyTab, ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField
-from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import kept_line
 from gui.words.plain_text import tip_text

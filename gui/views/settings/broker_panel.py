@@ -71,7 +71,6 @@ class BrokerPanel(Panel):
         on_language(self, self._check, self.refresh)
 
     def show_saved(self) -> None:
-        """Show the stored settings in the fields."""
         saved = read_saved(self._context.settings)
         self.store.setText("" if saved.store is None else str(saved.store))
         numbers = (saved.name_server_port, saved.broker_port, saved.history_mib)

@@ -54,7 +54,6 @@ class ConnectionRow:
 
     @property
     def is_attached(self) -> bool:
-        """Whether it runs elsewhere."""
         return self.cluster is not None and self.cluster.kind == ATTACHED
 
 

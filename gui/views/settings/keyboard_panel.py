@@ -81,7 +81,6 @@ class KeyboardPanel(Panel):
         on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the present keys."""
         self.rows.set_rows(
             KeyRow(
                 action.action_id,

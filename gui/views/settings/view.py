@@ -15,7 +15,7 @@ from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import LookPanels, NotificationsPanel
 from gui.widgets.basic import column, row
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import LaterPart
 from gui.widgets.said import said_button
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState

@@ -19,8 +19,7 @@ from broker_core.api import CancelledByUserError, OrbitError, TopicConfig, Usage
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
-from gui.operations.files import write_file
-from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.queries import BackgroundCall, LatestQuery, write_file
 from gui.operations.requests import BegunLater, InTurn, ReadAnswer
 from gui.theme.style import set_role
 from gui.theme.tokens import State
@@ -129,7 +128,6 @@ class ImportTopicsDialog(FittedDialog):
     # ---- what is asked ---------------------------------------------------------------------------------------------
 
     def ask_file(self) -> QFileDialog:
-        """Let the user choose a file."""
         kinds = [tr("Settings of topics (*.json *.csv)"), tr("All files (*)")]
         return ask_file(self, tr("Import topics"), lambda name: self.read(Path(name)), kinds=kinds)
 

@@ -31,9 +31,9 @@ from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
+from gui.widgets.containers import LaterPart, LazyTab
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import NameBox
-from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import AgeNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel

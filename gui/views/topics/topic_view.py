@@ -31,9 +31,8 @@ from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
 from gui.widgets.basic import column, fill, on_key
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LaterPart, LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.notice import AgeNote, Placeholder
 from gui.widgets.panel import fitting_panel
 from gui.widgets.popups import new_menu, popup_below
@@ -147,11 +146,9 @@ class TopicView(PageView):
             self.context.navigate("messages", topic=self._topic, queue=queue_id)
 
     def ask_send(self) -> ComposeDialog:
-        """Open the dialog that sends a message to the topic."""
         return send_dialog(self.context, self._state, self._topic, self)
 
     def ask_delete(self) -> ActionDialog | None:
-        """Open the dialog that deletes the topic."""
         if self._row is None or self._state is None:
             return None
         return ask_delete(self, self._row, self._state, self._deleted)

@@ -178,7 +178,6 @@ class TopicsView(PageView):
         return opened(dialog)
 
     def ask_import(self) -> ImportTopicsDialog:
-        """Open the dialog that imports settings of topics from a file."""
         dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
         dialog.imported.connect(lambda _count: self.facts.forget())
         return opened(dialog)
@@ -198,7 +197,6 @@ class TopicsView(PageView):
             self.context.navigate("topic", topic=chosen.name)
 
     def show_settings(self) -> None:
-        """Open the settings of the selected topic."""
         chosen = self.grid.selected_row
         if chosen is not None:
             self.context.navigate("topic", topic=chosen.name, tab="settings")
@@ -210,14 +208,12 @@ class TopicsView(PageView):
             self.favourites.toggle(chosen.name)
 
     def ask_send(self, topic: TopicRow | None = None) -> ComposeDialog | None:
-        """Open the dialog that sends a message to a topic, or to the selected one."""
         chosen = topic or self.grid.selected_row
         if chosen is None:
             return None
         return send_dialog(self.context, self._state, chosen.name, self)
 
     def ask_delete(self, topic: TopicRow | None = None) -> ActionDialog | None:
-        """Open the dialog that deletes a topic, or the selected one."""
         chosen = topic or self.grid.selected_row
         if chosen is None or self._state is None:
             return None

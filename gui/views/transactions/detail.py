@@ -168,7 +168,6 @@ class TransactionDetail(Panel):
         self._write()
 
     def show_life(self, life: TransactionLife | None) -> None:
-        """Show the history of the shown transaction."""
         self._life = life
         gone = partial(tr, "The store no longer has the records of this transaction.")
         self.fault.set(gone if life is None else "", state=State.INFO)

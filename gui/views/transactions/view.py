@@ -40,10 +40,9 @@ from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
 from gui.widgets.basic import column, fill, label, on_key, row
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
-from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
@@ -327,7 +326,6 @@ class TransactionsView(PageView):
         self.detail.show_life(next((life for life in lives(history) if life.origin == origin), None))
 
     def ask(self, action: str) -> ActionDialog | None:
-        """Open the dialog of an action on the selected transaction."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None
