@@ -27,6 +27,8 @@ from gui.words.text import tr
 SEARCH_DELAY_MS = 150
 TEXT_PADDING = 8
 """Of text fields in the style sheet."""
+FIELD_PADDING = 6
+"""Of number fields in narrow forms."""
 NAME_WIDTH_MAX = 360
 """Of a choice among names, px."""
 _NAME_ROOM = QSize(NAME_WIDTH_MAX, 1_000)
@@ -117,6 +119,17 @@ def _place(index: int, count: int) -> str:
     if count == 1:
         return "only"
     return "first" if index == 0 else "last" if index == count - 1 else "middle"
+
+
+def number_box(low: int, high: int, value: int, *, grouped: bool = False, padding: int = FIELD_PADDING) -> QSpinBox:
+    """A field for a number from ``low`` to ``high``; ``grouped``: with separators of thousands."""
+    made = QSpinBox()
+    made.setRange(low, high)
+    made.setValue(value)
+    made.setGroupSeparatorShown(grouped)
+    # Padding of the style sheet does not reach the text of a spin box.
+    made.lineEdit().setTextMargins(padding, 0, 0, 0)
+    return made
 
 
 def name_count(field: QSpinBox, one: str, several: str) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QSpi
 
 from gui.theme.style import set_role
 from gui.widgets.basic import label
-from gui.widgets.inputs import TEXT_PADDING
+from gui.widgets.inputs import TEXT_PADDING, number_box
 from gui.widgets.said import on_language
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -176,10 +176,7 @@ class StagedForm(QWidget):
             flag.toggled.connect(self._changed)
             return flag
         if isinstance(field.default, int):
-            number = QSpinBox()
-            number.setRange(field.low, field.high)
-            number.setGroupSeparatorShown(True)
-            number.lineEdit().setTextMargins(TEXT_PADDING, 0, 0, 0)
+            number = number_box(field.low, field.high, 0, grouped=True, padding=TEXT_PADDING)
             number.setFixedWidth(120)
             number.valueChanged.connect(self._changed)
             return number

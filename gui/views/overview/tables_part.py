@@ -137,8 +137,12 @@ class TablesPart(QWidget):
         self._context = context
         self._play = play
         theme = context.theme
-        self.topics = ColumnTableModel(busiest_columns(self._put_rates), lambda row: row.name, parent=self)
-        self.groups = ColumnTableModel(lag_columns(self._lags), lambda row: row.name, parent=self)
+        self.topics = ColumnTableModel(
+            busiest_columns(lambda topic: self._line(f"topic:{topic}.put_rate")), lambda row: row.name, parent=self
+        )
+        self.groups = ColumnTableModel(
+            lag_columns(lambda group: self._line(f"group:{group}.lag_messages")), lambda row: row.name, parent=self
+        )
         self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
         self.broker_chip = Chip(theme)
@@ -203,12 +207,6 @@ class TablesPart(QWidget):
         series = self._context.history.series(name)
         values: list[float] = series.window(state.taken_ms - SPARKLINE_MS, state.taken_ms, SPARKLINE_POINTS)[1].tolist()
         return values
-
-    def _put_rates(self, topic: str) -> Sequence[float]:
-        return self._line(f"topic:{topic}.put_rate")
-
-    def _lags(self, group: str) -> Sequence[float]:
-        return self._line(f"group:{group}.lag_messages")
 
     def _show_meters(self, state: ClusterState) -> None:
         disk = disk_share(state)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QCompleter, QMenu, QSplitter, QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtWidgets import QCompleter, QMenu, QTreeWidget, QTreeWidgetItem, QWidget
 
 from gui.models.queries import QueryRun
 from gui.models.reports import RunState
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.query_memory import QueryMemory
 from gui.theme.manager import ThemeManager
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.views.reports.columns import minute_text
 from gui.views.reports.query_tabs import QueryTabs
 from gui.widgets.basic import column, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
 from gui.widgets.long_text import LongTextEdit
+from gui.widgets.pane_splitter import splitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu
 from gui.widgets.said import on_language, said, said_label
@@ -155,8 +156,8 @@ class SqlEditor(QWidget):
         right.content.addWidget(self.tabs, 1)
         keys = said_label("Ctrl+Enter: run · Ctrl+Space: complete · double click on a name: insert it", "caption")
         right.content.addLayout(row(keys, 1))
-        queries = _split(Qt.Orientation.Vertical, right, self.history, HEIGHTS)
-        split = _split(Qt.Orientation.Horizontal, left, queries, (TABLES_WIDTH, 600))
+        queries = splitter(Qt.Orientation.Vertical, (right, HEIGHTS[0], 1), (self.history, HEIGHTS[1], 0))
+        split = splitter(Qt.Orientation.Horizontal, (left, TABLES_WIDTH, 0), (queries, 600, 1))
         self.setLayout(column(split, spacing=0))
 
     @property
@@ -214,14 +215,3 @@ class SqlEditor(QWidget):
 
 def _is_letter(character: str) -> bool:
     return character.isalnum() or character == "_"
-
-
-def _split(direction: Qt.Orientation, first: QWidget, second: QWidget, sizes: tuple[int, int]) -> QSplitter:
-    made = QSplitter(direction)
-    for part in (first, second):
-        made.addWidget(part)
-    made.setChildrenCollapsible(False)
-    made.setHandleWidth(Size.GAP)
-    made.setStretchFactor(1 if direction is Qt.Orientation.Horizontal else 0, 1)
-    made.setSizes(list(sizes))
-    return made

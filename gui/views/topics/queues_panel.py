@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
 from gui.models.filter_text import quoted, within_times
 from gui.models.table import ColumnTableModel
@@ -35,7 +35,7 @@ from gui.widgets.containers import LaterPart, LazyTab
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import NameBox
 from gui.widgets.notice import AgeNote
-from gui.widgets.pane_splitter import PaneSplitter
+from gui.widgets.pane_splitter import PaneSplitter, splitter
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_label, segments
 from gui.words.text import percent_text, rate_text, tr
@@ -164,12 +164,8 @@ class QueuesPanel(QWidget):
         over_time = QWidget()
         over_time.setMinimumWidth(OVER_TIME_WIDTH_MIN)
         over_time.setLayout(column((self._heat_panel, 1), (self._chart_panel, 1), spacing=Size.GAP))
-        split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(self._table)
-        split.addWidget(PaneSplitter((over_time, self.composer), (600, 588), grows=0))
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setSizes([300, 380])
+        below = PaneSplitter((over_time, self.composer), (600, 588), grows=0)
+        split = splitter(Qt.Orientation.Vertical, (self._table, 300, 0), (below, 380, 0))
         self.setLayout(column(split, spacing=-1, margins=(0, Size.GAP, 0, 0)))
 
     # ---- the composer --------------------------------------------------------------------------------------------------

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gui.theme.resources import resource_directory
 from gui.theme.tokens import DARK, LIGHT, State
+from resources import RESOURCE_FOLDER
 
 GUI = Path(__file__).parents[3] / "gui"
 AMBER = re.compile(r"State\.WARNING|tokens\.warning|\"warning\"|\"notice\"|\"stale\"|\bMissingNote\(")
@@ -114,7 +114,7 @@ def test_no_other_state_looks_like_amber():
 
 
 def test_the_style_sheet_has_amber_in_its_own_roles_alone():
-    sheet = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
+    sheet = (RESOURCE_FOLDER / "themes" / "orbit.qss").read_text(encoding="utf-8")
     lines = [line.split("{")[0].strip() for line in sheet.splitlines() if re.search(r"@(warning|notice_)", line)]
     assert lines == [
         'QLabel[role="chart-fault"]',
