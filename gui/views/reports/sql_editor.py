@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCompleter, QMenu, QTreeWidget, QTreeWidgetItem, Q
 
 from gui.models.queries import QueryRun
 from gui.models.reports import RunState
+from gui.models.row_filter import with_words
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.query_memory import QueryMemory
 from gui.theme.manager import ThemeManager
@@ -89,7 +90,7 @@ class QueryHistoryPanel(Panel):
             self.wanted.emit(run)
 
     def _search(self, words: str) -> None:
-        self.model.set_filter((lambda run: run.has(words)) if words.strip() else None)
+        self.model.set_filter(with_words(words, lambda run: run.searched_text))
         self.grid.set_empty((lambda: tr("No query of the history has these words.")) if words.strip() else
                             (lambda: tr("No query has been run here yet.")))  # fmt: skip
 
