@@ -1,4 +1,4 @@
-"""`PinnedPart`: the favourites in the side bar with figure and state, in the user's order."""
+"""`PinnedPart`: the favourites in the side bar, in the user's order, with their figures and states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ReportRunner`: runs reports one at a time in a child process; reads and deletes results."""
+"""`ReportRunner`: runs reports one at a time in a child process; reads and deletes results; `ReportNotice`: tells that one is done."""
 
 from __future__ import annotations
 

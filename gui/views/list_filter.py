@@ -1,4 +1,4 @@
-"""`ListFilter`: a search field and a choice above a table, and which rows pass both."""
+"""`ListFilter`: a search field and a choice above a table, and which rows pass both; `ColumnsButton`: its columns as a menu."""
 
 from __future__ import annotations
 

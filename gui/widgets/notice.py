@@ -1,4 +1,4 @@
-"""Texts in place of content or above it: empty and error states, and the banner of the window."""
+"""Texts in place of content, above or below it: empty and error states, the banner of the window, the age of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each setting does that can be changed live. English; shown through `tr`."""
+"""What each setting that can be changed live does, and what any setting is about. English; shown through `tr`."""
 
 from __future__ import annotations
 

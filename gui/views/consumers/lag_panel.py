@@ -1,4 +1,4 @@
-"""`LagPanel`: figures of one group and its lag over time, in total or by queue."""
+"""`LagPanel`: figures of one group and its lag over time, in total or by queue (`QueueLines`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`HitFields`: the columns of a list of hits: those of every list, and any property or JSON path of a body."""
+"""`HitFields`: the columns of a list of hits: those of every list, any property or JSON path of a body; cells as conditions."""
 
 from __future__ import annotations
 
