@@ -1,4 +1,4 @@
-"""`ReportRunner`: runs reports one at a time in a child process; reads and deletes results; `ReportNotice`: tells that one is done."""
+"""`ReportRunner`: runs reports one by one in a child process; reads and deletes results; `ReportNotice`: shows their ends."""
 
 from __future__ import annotations
 
