@@ -76,7 +76,6 @@ class WindowDoor(QObject):
             self._notifier.activated.connect(self._accept)
 
     def close(self) -> None:
-        """Stop listening."""
         if self._end is None or self._path is None:
             return
         self._notifier.setEnabled(False)

@@ -15,8 +15,6 @@ from gui.processes.worker_options import WorkerArguments
 
 @dataclass(frozen=True, slots=True)
 class WindowOptions:
-    """Options that the window is started with."""
-
     worker: WorkerArguments
     language: str = ""
     """A code of `gui.words.text.LANGUAGES`; empty: as last time, at the first start as the desktop."""

@@ -140,13 +140,11 @@ class _Gallery:
         self._lost()
 
     def take_attached(self) -> None:
-        """Take the pictures of an attached cluster."""
         for entry in PAGES:
             if entry.page_id not in ("welcome", "message"):
                 self._page(entry.page_id, prefix="attached-", place=PLACES.get(entry.page_id, NO_PLACE))
 
     def take_readme(self) -> None:
-        """Take the pictures of README.md."""
         source = self._console.worker.source
         assert source.ready is not None
         self._play(source.ready.name_server)

@@ -24,7 +24,6 @@ def silent(source: ClusterSource) -> ClusterSource:
 
 
 def failing(source: ClusterSource) -> ClusterSource:
-    """A source whose requests all fail."""
     return cast("ClusterSource", _Without(source, _Failed))
 
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.main_window import layout
-from gui.main_window.closing import Closing
+from gui.main_window.close_question import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
 from gui.main_window.navigation import Navigation
@@ -103,7 +103,6 @@ class FrameCommands:
             page.focus_filter()
 
     def focus_navigation(self) -> None:
-        """Focus the search of the side bar."""
         bar = self._parts.side_bar
         bar.set_collapsed(False)
         bar.search.setFocus(Qt.FocusReason.ShortcutFocusReason)

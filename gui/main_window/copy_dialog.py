@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLineEdit,
-    QSpinBox,
     QWidget,
 )
 from shiboken6 import isValid
@@ -27,10 +26,9 @@ from gui.operations.message_job import JobState, MessageJob
 from gui.operations.reports import open_in_desktop
 from gui.theme.manager import ThemeManager
 from gui.views.messages.job_view import JobDialog
-from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
 from gui.widgets.code_view import CodeView
-from gui.widgets.inputs import name_count
+from gui.widgets.inputs import name_count, number_box
 from gui.widgets.popups import ask_file
 from gui.widgets.said import push_button
 from gui.words.broker_words import broker_text
@@ -74,7 +72,9 @@ class CopyDialog(JobDialog):
         self._fault = ""
         self.source, self.target, self.span = QComboBox(), QComboBox(), QComboBox()
         self.topics, self.groups, self.since, self.until = QLineEdit(topics), QLineEdit(), QLineEdit(), QLineEdit()
-        self.newest, self.first_offset, self.end_offset, self.rate = QSpinBox(), QSpinBox(), QSpinBox(), QSpinBox()
+        self.newest = number_box(1, OFFSET_MAX, NEWEST_AT_FIRST, grouped=True)
+        self.first_offset, self.end_offset = (number_box(0, OFFSET_MAX, 0, grouped=True) for _bound in range(2))
+        self.rate = number_box(0, RATE_MAX, RATE_AT_FIRST, grouped=True)
         self.offsets = QCheckBox(tr("Set their offsets, too"))
         self.change_settings = QCheckBox(tr("Change settings of what the target has"))
         self.view.said.setFixedHeight(PREVIEW_HEIGHT)
@@ -174,11 +174,7 @@ class CopyDialog(JobDialog):
             box.setCurrentIndex(next((place for place, one in enumerate(named) if one == chosen), -1))
         for span, title in _SPANS:
             self.span.addItem(tr(title), span.value)
-        self._bound(self.newest, 1, OFFSET_MAX, NEWEST_AT_FIRST)
-        for bound in (self.first_offset, self.end_offset):
-            self._bound(bound, 0, OFFSET_MAX, 0)
         self.end_offset.setSpecialValueText(tr("the end"))
-        self._bound(self.rate, 0, RATE_MAX, RATE_AT_FIRST)
         name_count(self.rate, " message per second", " messages per second")
         self.rate.setSpecialValueText(tr("As fast as they are taken"))
         self.topics.setPlaceholderText("orders, payments")
@@ -196,13 +192,6 @@ class CopyDialog(JobDialog):
         )
         self.set_foot(row(1, self.close_button, self.pause_button, self.preview_button, self.go))
         theme.dress(self)
-
-    @staticmethod
-    def _bound(box: QSpinBox, low: int, high: int, value: int) -> None:
-        box.setRange(low, high)
-        box.setValue(value)
-        box.setGroupSeparatorShown(True)
-        box.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
 
     def _form(self) -> QFormLayout:
         form = form_layout(across=16, down=10, grow="expanding")

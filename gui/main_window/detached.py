@@ -14,9 +14,8 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.views.page import PageView
 from gui.widgets.basic import IconButton, column, row
-from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
-from gui.widgets.production_bar import ProductionBar
+from gui.widgets.production_bar import ConnectionStripe, ProductionBar
 from gui.widgets.said import on_language
 from gui.words.plain_text import title_text
 from gui.words.text import tr

@@ -14,9 +14,8 @@ from gui.main_window.status_bar import StatusBar
 from gui.main_window.tool_bar import ToolBar
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import column, row
-from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
-from gui.widgets.production_bar import ProductionBar
+from gui.widgets.production_bar import ConnectionStripe, ProductionBar
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.toast import ToastRoom
 

@@ -18,7 +18,7 @@ from gui.main_window.places import PagePlace
 from gui.main_window.side_bar import SideBar
 from gui.settings.values import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP
-from gui.widgets.column_presets import PRESETS_END
+from gui.widgets.grid_columns import PRESETS_END
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation

@@ -19,8 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.main_window.gone_line import GoneLine
-from gui.main_window.page_room import PageRoom
+from gui.main_window.page_room import GoneLine, PageRoom
 from gui.main_window.places import PagePlace
 from gui.theme.icons import icon
 from gui.theme.manager import ThemeManager
@@ -112,8 +111,8 @@ class PageArea(QWidget):
     menu_asked = Signal(object, QPoint)
     gone_closed = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._slots: list[_Slot] = []
         self._late_titles: dict[PageView, str] = {}
@@ -167,7 +166,6 @@ class PageArea(QWidget):
         self.list_button.setVisible(width > self.width() - self.plus.sizeHint().width())
 
     def open_list(self) -> QMenu:
-        """Open the list of all tabs."""
         menu = new_menu(self)
         for index, slot in enumerate(self._slots):
             action = menu.addAction(self.tabs.tabIcon(index), menu_text(slot.shown_title))
@@ -283,7 +281,6 @@ class PageArea(QWidget):
         return any(slot.is_pinned for slot in self._slots if slot.page is page)
 
     def toggle_pinned(self, page: PageView) -> None:
-        """Pin the tab of a page, or release it."""
         slot = self._slots[self._index(page)]
         slot.is_pinned = page.is_pinned = not slot.is_pinned
         self._write_icons()
@@ -291,7 +288,6 @@ class PageArea(QWidget):
 
     @property
     def pinned(self) -> list[int]:
-        """Places of pinned tabs."""
         return [index for index, slot in enumerate(self._slots) if slot.is_pinned]
 
     def show_gone(self) -> None:

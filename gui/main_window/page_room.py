@@ -1,12 +1,14 @@
-"""`PageRoom`: holds the pages, one in front. A page that needs more room is scrolled, never cut."""
+"""`PageRoom`: holds the pages, one in front. A page that needs more room is scrolled, never cut. `GoneLine`: the line above."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
 
 from gui.theme.manager import ThemeManager
+from gui.widgets.basic import IconLabel, label, row
+from gui.widgets.said import push_button, said_label
 
 
 class PageRoom(QScrollArea):
@@ -50,3 +52,28 @@ class _Holder(QWidget):
             # The minimum of the page in front may have changed: forward it to the scroll area, as a layout would.
             self.updateGeometry()
         return super().event(event)
+
+
+class GoneLine(QFrame):
+    """A line between the tabs and the page.
+
+    Signals:
+        close_wanted: The tab is to be closed.
+    """
+
+    close_wanted = Signal()
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
+        self.setProperty("role", "gone")
+        self.words = label(role="strong")
+        self.button = push_button("Close the tab", self.close_wanted.emit, role="small")
+        why = said_label("The tab is pinned, so it stays until you close it.")
+        self.setLayout(row(IconLabel(theme, "info", "text_2", 16), self.words, why, 1, self.button, spacing=10,
+                           margins=(16, 6, 16, 6)))  # fmt: skip
+        self.hide()
+
+    def say(self, words: str) -> None:
+        """Show what is gone; empty words hide the line."""
+        self.words.setText(words)
+        self.setVisible(bool(words))

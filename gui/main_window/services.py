@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QSettings
 from PySide6.QtWidgets import QMainWindow
 
-from gui.operations.actions import ActionRegistry
+from gui.operations.actions import ActionRegistry, Navigate, Notify
 from gui.operations.clusters import Clusters
-from gui.operations.frame_calls import Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

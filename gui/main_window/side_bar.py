@@ -37,8 +37,8 @@ class SideBar(QFrame):
     page_asked = Signal(str, bool)
     more_asked = Signal(str)
 
-    def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], pins: Pins, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, pages: Sequence[PageEntry], pins: Pins) -> None:
+        super().__init__()
         self.setObjectName("sideBar")
         self.items: dict[str, SideBarItem] = {}
         self._headings: list[tuple[str, QLabel]] = []

@@ -54,7 +54,6 @@ class SideBarItem(QAbstractButton):
         return tr(self.entry.title)
 
     def write_name(self) -> None:
-        """Write the name in the language of now."""
         name = self.title
         self.setAccessibleName(name)
         self.setText(name)

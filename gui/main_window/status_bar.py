@@ -71,17 +71,9 @@ class StatusBar(QFrame):
     language_asked = Signal(str)
     address_copied = Signal(str)
 
-    def __init__(
-        self,
-        theme: ThemeManager,
-        tasks: TaskList,
-        times: TimeZoneChoice,
-        parent: QWidget | None = None,
-        *,
-        files_only: bool = False,
-    ) -> None:
+    def __init__(self, theme: ThemeManager, tasks: TaskList, times: TimeZoneChoice, *, files_only: bool = False) -> None:
         """Create it; ``files_only``: a store is read and no broker runs."""
-        super().__init__(parent)
+        super().__init__()
         self._texts = _FILES_TEXTS if files_only else _STATUS_TEXTS
         self.setObjectName("statusBar")
         self.setFixedHeight(Size.STATUS_BAR)

@@ -31,13 +31,11 @@ from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.key_choices import KeyChoices
-from gui.settings.settings_watch import SettingsWatch
-from gui.settings.values import whole_number
+from gui.settings.values import SettingsWatch, whole_number
 from gui.theme.tokens import State
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
-from gui.widgets.connection_stripe import ConnectionStripe
 from gui.widgets.notice import Banner
-from gui.widgets.production_bar import ProductionBar
+from gui.widgets.production_bar import ConnectionStripe, ProductionBar
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.toast import Repeats, ToastRoom
 from gui.words.text import Words, tr
@@ -47,7 +45,7 @@ if TYPE_CHECKING:
     from gui.main_window.detached import DetachedWindow
     from gui.operations.decoding import DecoderBook
     from gui.operations.query_memory import QueryRecorder
-    from gui.operations.report_notice import ReportNotice
+    from gui.operations.reports import ReportNotice
     from gui.views.page import PageContext, PageView
 
 
@@ -157,7 +155,7 @@ class MainWindow(QMainWindow):
         self.navigation.use(self._page_context(backend))
         self.broker.use(backend)
         from gui.operations.query_memory import QueryMemory, QueryRecorder
-        from gui.operations.report_notice import ReportNotice
+        from gui.operations.reports import ReportNotice
 
         if self._report_notice is not None:
             # Reports continue when another cluster is shown: each is reported once.

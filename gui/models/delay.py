@@ -156,7 +156,6 @@ def timer_figures(state: ClusterState) -> TimerTotals:
 
 
 def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
-    """The level whose message is due first."""
     return min((row for row in rows if row.next_due_ms >= 0), key=lambda row: row.next_due_ms, default=None)
 
 

@@ -173,7 +173,6 @@ class LifeEvent:
 
     @property
     def evidence_words(self) -> str:
-        """Evidence and place of the record, for the tip."""
         words = f"{tr(self.evidence)}: {tr(self.source)}"
         if self.is_other_life:
             words += "\n" + tr("Enter opens the life line of that message, with its own retries")

@@ -14,10 +14,11 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import instant_ms, read_document, resent_properties, retry_names
+from broker_core.api import UnclearTimeError, instant_ms, read_document, resent_properties, retry_names
 from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from gui.models.table import first_word
+from gui.words.error_words import error_text
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
 
@@ -257,3 +258,11 @@ def resend_draft(detail: MessageDetail) -> MessageDraft:
 def dropped_properties(detail: MessageDetail) -> list[str]:
     kept = resent_properties(detail.properties, "", without_delay=True)
     return sorted(name for name, value in detail.properties.items() if name not in kept or name in _CLIENTS_OWN or not value)
+
+
+def entered_time(text: str, now_ms: int, zone: tzinfo | None) -> tuple[int | None, str]:
+    """The moment of `parse_time` in ms since the epoch; else None, with the reason where a local time comes twice, or never."""
+    try:
+        return parse_time(text, now_ms, zone), ""
+    except UnclearTimeError as error:
+        return None, error_text(error)

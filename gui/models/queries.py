@@ -48,7 +48,6 @@ class QueryRun:
 
     @property
     def line(self) -> str:
-        """The query on one line."""
         return " ".join(self.text.split())
 
     @property
@@ -65,10 +64,9 @@ class QueryRun:
         """Why it failed; empty if it did not."""
         return child_text(self.fault) if self.state is RunState.FAILED else ""
 
-    def has(self, words: str) -> bool:
-        """Whether all words occur in the query or in the reason of its failure."""
-        text = f"{self.text} {self.reason}".casefold()
-        return all(word in text for word in words.casefold().split())
+    @property
+    def searched_text(self) -> str:
+        return f"{self.text} {self.reason}"
 
 
 def query_run(run: StartedRun, ended_ms: int) -> QueryRun | None:

@@ -26,8 +26,6 @@ from spark_reports.vocabulary import unit_of
 
 @dataclass(frozen=True, slots=True)
 class ReportOrder:
-    """A report that a person orders."""
-
     spec: ReportSpec
     stores: tuple[str, ...]
     """Store directories, or one cluster (`spark_reports.catalog.CLUSTER` and its name servers)."""

@@ -117,6 +117,17 @@ def read_row_filter(text: str, fields: Sequence[RowField[R]], text_of: Callable[
     return RowFilter(tuple(terms), tuple(faults))
 
 
+def with_words(text: str, text_of: Callable[[R], str]) -> Callable[[R], bool] | None:
+    """A filter for rows whose text contains all words, in any case; None where there is no word."""
+    words = text.casefold().split()
+
+    def accepts(row: R) -> bool:
+        have = text_of(row).casefold()
+        return all(word in have for word in words)
+
+    return accepts if words else None
+
+
 def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 

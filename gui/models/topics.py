@@ -56,8 +56,6 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One queue of a topic."""
-
     queue_id: int
     min_offset: int
     max_offset: int
@@ -72,8 +70,6 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicGroupRow:
-    """One group on one topic."""
-
     name: str
     lag_messages: float
     behind_ms: float

@@ -1,13 +1,32 @@
-"""The action registry: each action of the window once, shared by menus, palette and shortcut sheet."""
+"""The action registry: each action of the window once, shared by menus, palette and shortcut sheet; calls to the frame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.words.text import tr
+from gui.theme.tokens import State
+from gui.words.text import Words, tr
+
+
+class Navigate(Protocol):
+    """Opens a page: ``navigate("messages", topic="orders", queue=3)``. The arguments reach the page's `open`."""
+
+    def __call__(self, page_id: str, /, **arguments: object) -> None: ...
+
+
+class Notify(Protocol):
+    """Shows a toast and keeps it under the bell. ``action`` names what ``on_action`` does.
+
+    Words that are a function are written again in another language; they keep their references as long as the notice.
+    """
+
+    def __call__(
+        self, words: Words, *, state: State = State.INFO, action: Words = "", on_action: Callable[[], None] | None = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +87,6 @@ class ActionRegistry(QObject):
         self.changed.emit()
 
     def shipped_key(self, action_id: str) -> str:
-        """The key that an action ships with."""
         return self._shipped[action_id].shortcut
 
     def _with_key(self, action: Action) -> Action:

@@ -26,8 +26,8 @@ from broker_core.worker.questions.alerts import (
     TryAlertWebhook,
 )
 from broker_core.worker.questions.lifecycle import Done
+from gui.operations.actions import Notify
 from gui.operations.alert_adoption import AlertAdoption
-from gui.operations.frame_calls import Notify
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State
 from gui.words.amounts import value_text

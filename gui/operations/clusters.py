@@ -63,7 +63,6 @@ class Clusters:
 
     @property
     def connections(self) -> list[Cluster]:
-        """Known attached clusters."""
         return [one for one in self.known() if one.kind == ATTACHED]
 
     def at(self, place: str) -> Cluster | None:

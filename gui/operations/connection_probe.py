@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from broker_core.outside import read_json
 from gui.models.hops import ConnectionHop
-from gui.operations.owner_end import call_at_end
+from gui.operations.queries import call_at_end
 from gui.processes.child_process import ChildEnd, ChildProcess
 
 EXIT_CODES_OF_A_RESULT = (0, 1)

@@ -52,8 +52,6 @@ class _SavedByName(Generic[T]):
 
 
 class FilterMemory:
-    """See the module."""
-
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings
         self.saved = _SavedByName(settings, _SAVED, lambda row: row if isinstance(row, str) else None, str)
@@ -84,8 +82,6 @@ class Cut:
 
 
 class SavedCuts(_SavedByName[Cut]):
-    """Named cuts."""
-
     def __init__(self, settings: QSettings) -> None:
         super().__init__(settings, _CUTS, _cut, astuple)
 

@@ -1,19 +1,20 @@
-"""Facts of groups that states lack: versions of their clients, and the clients' own reports."""
+"""Facts of groups that states lack: versions of their clients, the clients' own reports, and who owns the queues by these."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import GRPC, BrokerAnswer, ListMembers, Members
-from gui.models.consumers import GroupRow
+from gui.models.consumers import GroupRow, told_owners
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
 from monitoring.admin.clients import ask_running_info
 from monitoring.admin.connections import version_text
 from monitoring.sources.base import ClusterSource, SourceStatus
+from monitoring.state import ClusterState
 
 CLIENTS_MAX = 64
 """Most clients of a group that are asked; each answers for itself, and may take seconds."""
@@ -147,3 +148,38 @@ class ClientInfos(QObject):
     def _go_on(self) -> None:
         self._next()
         self.arrived.emit()
+
+
+MEMBERS_AGAIN_MS = 30_000
+
+
+class ToldOwners(QObject):
+    """Asks for the clients of one group, then each client; again after half a minute.
+
+    Signals:
+        arrived: Another client has answered.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, source: ClusterSource, parent: QObject) -> None:
+        super().__init__(parent)
+        self._source = source
+        self._query: LatestQuery[Members] = LatestQuery(self)
+        self._infos = ClientInfos(source, self)
+        self._infos.arrived.connect(self.arrived)
+        self._asked: tuple[str, int] = ("", 0)
+        self._now_ms = 0
+
+    def of(self, group: str, state: ClusterState) -> Mapping[tuple[str, int], str]:
+        """Topic and queue → client, as far as it is known; asks for what is missing."""
+        self._now_ms = state.taken_ms
+        wanted = (group, state.taken_ms // MEMBERS_AGAIN_MS)
+        if wanted != self._asked:
+            self._asked = wanted
+            # Without members there is nobody to ask, and the next turn asks again.
+            self._query.ask(self._source.ask(ListMembers(group)), self._take_members, lambda _error: None)
+        return told_owners(state.catalog.brokers, self._infos.infos) if self._infos.group == group else {}
+
+    def _take_members(self, members: Members) -> None:
+        self._infos.show(self._asked[0], members.client_id, self._now_ms)

@@ -1,12 +1,14 @@
-"""`OffsetReset`: keeps the offsets of a group, moves it through its members or directly, and reads back where it went."""
+"""`OffsetReset`: keeps the offsets of a group, moves it through its members or directly, and reads back where it went.
+
+`OffsetsOfTime`: the offset of each queue at a time, and the time that a reset of the whole topic would need for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from broker_core.api import (
-    JsonBodyError,
     NetworkError,
     OrbitError,
     RemoteError,
@@ -17,7 +19,8 @@ from broker_core.api import (
     read_reset_offsets,
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
-from gui.operations.requests import RequestChain
+from broker_core.worker.questions.stored_messages import FindOffset, FoundOffset
+from gui.operations.requests import ReadAnswer, RequestChain, Steps
 from gui.operations.snapshots import OffsetSnapshots
 from gui.words.broker_words import broker_text
 from gui.words.text import count_text, tr
@@ -26,12 +29,69 @@ from monitoring.admin.offsets import (
     OffsetSnapshot,
     QueueMove,
     ask_group_offset,
+    ask_offset_of_time,
     offline_requests,
     online_requests,
     snapshot_of,
     strayed,
 )
-from monitoring.sources.base import ClusterSource, Pending
+from monitoring.sources.base import ClusterSource
+
+_EARLIER_MS = (0, 1)
+"""A broker that goes to the nearest message finds the first of many of one millisecond from the millisecond before."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOffsets:
+    """The queues at a time.
+
+    Attributes:
+        offsets: Queue id → the first offset stored at or after the time; the end of the queue if there is none.
+        request_ms: The time for which the broker itself moves every queue to these offsets; None where no such is known.
+    """
+
+    offsets: dict[int, int]
+    request_ms: int | None
+
+
+class OffsetsOfTime(Steps[TimedOffsets]):
+    """A `Pending` of `TimedOffsets`; ``has_members`` also looks for the time of one request for the whole topic."""
+
+    def __init__(self, source: ClusterSource, topic: str, queue_ids: Sequence[int], at_ms: int, *, has_members: bool) -> None:
+        super().__init__()
+        self._source = source
+        self._topic = topic
+        self._queue_ids = queue_ids
+        self._at_ms = at_ms
+        self._times = [at_ms - earlier for earlier in _EARLIER_MS] if has_members else []
+        self._found: dict[int, int] = {}
+
+    def _begin(self) -> None:
+        self._ask(
+            RequestChain(self._source, [FindOffset(self._topic, one, self._at_ms) for one in self._queue_ids]), self._take
+        )
+
+    def _take(self, answers: list[FoundOffset]) -> None:
+        self._found = {queue: answer.offset for queue, answer in zip(self._queue_ids, answers, strict=True)}
+        self._try_next()
+
+    def _try_next(self) -> None:
+        if not self._times:
+            self._done(TimedOffsets(self._found, None))
+            return
+        at_ms = self._times.pop(0)
+        asked = RequestChain(self._source, [ask_offset_of_time(self._topic, one, at_ms) for one in self._queue_ids])
+        self._ask(ReadAnswer(asked, _offsets), lambda told: self._compare(at_ms, told))
+
+    def _compare(self, at_ms: int, told: list[int]) -> None:
+        if dict(zip(self._queue_ids, told, strict=True)) == self._found:
+            self._done(TimedOffsets(self._found, at_ms))
+        else:
+            self._try_next()
+
+
+def _offsets(answers: list[BrokerAnswer]) -> list[int]:
+    return [read_offset(answer.fields) for answer in answers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,47 +125,35 @@ class ResetResult:
     by_members: bool
 
 
-class OffsetReset:
+class OffsetReset(Steps[ResetResult]):
     """A `Pending` of a `ResetResult`. The broker records each request that changes something before it acts.
 
     It succeeds where the broker's own account agrees with the order: what it told the members, or the offsets it keeps.
     """
 
     def __init__(self, source: ClusterSource, snapshots: OffsetSnapshots, order: ResetOrder) -> None:
+        super().__init__()
         self._source = source
         self._snapshots = snapshots
         self._order = order
-        self._open: Pending[BrokerAnswer] | RequestChain[BrokerAnswer] | None = None
         self._snapshot: OffsetSnapshot | None = None
-        self._callbacks: tuple[Callable[[ResetResult], None], Callable[[OrbitError], None]] | None = None
 
-    def then(self, done: Callable[[ResetResult], None], failed: Callable[[OrbitError], None]) -> None:
-        self._callbacks = (done, failed)
+    def _begin(self) -> None:
         fields = {"consumerGroup": self._order.group, "topic": self._order.topic}
         standing = self._source.ask(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
-        self._open = standing
-        standing.then(self._keep, self._failed)
+        self._ask(ReadAnswer(standing, self._standing), self._keep)
 
-    def cancel(self) -> None:
-        """Send no more requests; the broker still executes those already sent."""
-        self._callbacks = None
-        if self._open is not None:
-            self._open.cancel()
-
-    def _keep(self, answer: BrokerAnswer) -> None:
-        order = self._order
+    def _standing(self, answer: BrokerAnswer) -> dict[int, int]:
         if answer.notice:
             # Offsets that could not be read could not be restored.
             text = tr("Nothing was changed, as not all offsets could be kept for an undo. {reason}",
                       reason=broker_text(answer.notice))  # fmt: skip
-            self._failed(NetworkError(text))
-            return
-        try:
-            stats = read_consume_stats(answer.body)
-        except JsonBodyError as error:
-            self._failed(error)
-            return
-        standing = {queue.queue_id: told.consumer_offset for queue, told in stats.items() if queue.topic == order.topic}
+            raise NetworkError(text)
+        stats = read_consume_stats(answer.body)
+        return {queue.queue_id: told.consumer_offset for queue, told in stats.items() if queue.topic == self._order.topic}
+
+    def _keep(self, standing: dict[int, int]) -> None:
+        order = self._order
         # The broker returns 0 for a missing offset, which must not be restored.
         moves = [replace(move, now=standing.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
         self._snapshot = snapshot_of(order.group, order.topic, order.now_ms, moves, order.reason)
@@ -115,39 +163,21 @@ class OffsetReset:
     def _move(self, *, by_members: bool) -> None:
         order = self._order
         if by_members:
-            requests = online_requests(order.group, order.topic, order.moves, order.timestamp_ms)
+            chain = RequestChain(self._source, online_requests(order.group, order.topic, order.moves, order.timestamp_ms))
+            self._ask(ReadAnswer(chain, self._told), lambda stands: self._judge(stands, by_members=True), self._refused)
         else:
-            requests = offline_requests(order.group, order.topic, order.moves)
-        chain = self._open = RequestChain(self._source, requests)
-        if by_members:
-            chain.then(self._members_told, self._refused)
-        else:
-            chain.then(lambda _answers: self._read_back(), self._failed)
+            chain = RequestChain(self._source, offline_requests(order.group, order.topic, order.moves))
+            self._ask(chain, lambda _answers: self._read_back())
 
-    def _members_told(self, answers: list[BrokerAnswer]) -> None:
-        try:
-            tables = [read_reset_offsets(answer.body) for answer in answers]
-        except JsonBodyError as error:
-            self._failed(error)
-            return
-        topic = self._order.topic
-        stands = {queue.queue_id: at for table in tables for queue, at in table.items() if queue.topic == topic}
-        self._judge(stands, by_members=True)
+    def _told(self, answers: list[BrokerAnswer]) -> dict[int, int]:
+        tables = [read_reset_offsets(answer.body) for answer in answers]
+        return {queue.queue_id: at for table in tables for queue, at in table.items() if queue.topic == self._order.topic}
 
     def _read_back(self) -> None:
         order = self._order
-        asked = [ask_group_offset(order.group, order.topic, move.queue_id) for move in order.moves]
-        chain = self._open = RequestChain(self._source, asked)
-        chain.then(self._stands_read, self._failed)
-
-    def _stands_read(self, answers: list[BrokerAnswer]) -> None:
-        try:
-            found = [read_offset(answer.fields) for answer in answers]
-        except JsonBodyError as error:
-            self._failed(error)
-            return
-        ids = [move.queue_id for move in self._order.moves]
-        self._judge(dict(zip(ids, found, strict=True)), by_members=False)
+        ids = [move.queue_id for move in order.moves]
+        asked = RequestChain(self._source, [ask_group_offset(order.group, order.topic, queue_id) for queue_id in ids])
+        self._ask(ReadAnswer(asked, _offsets), lambda found: self._judge(dict(zip(ids, found, strict=True)), by_members=False))
 
     def _judge(self, stands: dict[int, int], *, by_members: bool) -> None:
         moves = self._order.moves
@@ -156,7 +186,8 @@ class OffsetReset:
             move, at = elsewhere[0]
             self._failed(RemoteError(strayed_text(move, at, len(elsewhere), len(moves)), topic=self._order.topic))
         else:
-            self._done(by_members=by_members)
+            assert self._snapshot is not None
+            self._done(ResetResult(self._snapshot, by_members))
 
     def _refused(self, error: OrbitError) -> None:
         if error.context.get("code") == ResponseCode.CONSUMER_NOT_ONLINE:
@@ -164,17 +195,6 @@ class OffsetReset:
             self._move(by_members=False)
         else:
             self._failed(error)
-
-    def _done(self, *, by_members: bool) -> None:
-        callbacks, self._callbacks = self._callbacks, None
-        assert self._snapshot is not None
-        if callbacks is not None:
-            callbacks[0](ResetResult(self._snapshot, by_members))
-
-    def _failed(self, error: OrbitError) -> None:
-        callbacks, self._callbacks = self._callbacks, None
-        if callbacks is not None:
-            callbacks[1](error)
 
 
 def strayed_text(move: QueueMove, at: int, count: int, all_count: int) -> str:

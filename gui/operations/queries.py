@@ -1,15 +1,34 @@
-"""Requests and commands of a page: answered later, on the GUI thread, and cancelled when they are outdated."""
+"""Requests, commands and file work of a page: answered later, on the GUI thread, and cancelled when they are outdated."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Generic, TypeVar
+from weakref import WeakMethod
 
 from PySide6.QtCore import QCoreApplication, QObject, QThreadPool, Signal
 
-from broker_core.api import OrbitError
-from gui.operations.owner_end import call_at_end
+from broker_core.api import OrbitError, replace_file
 from monitoring.sources.base import Pending
+
+
+def call_at_end(owner: QObject, method: Callable[[], None]) -> None:
+    """Call ``method`` when Qt deletes ``owner``, unless Python has already freed the object of the method.
+
+    Qt cannot call a method of a `QObject` that the garbage collector has cleared: PySide keeps the method's entry in the
+    attributes of the object, which are gone by then, and raises ``AttributeError: Slot '…::' not found`` in Qt's loop. The
+    collector clears an owner and its children in any order, but weak references first.
+    """
+    known = WeakMethod(method)
+
+    def ended() -> None:
+        call = known()
+        if call is not None:
+            call()
+
+    owner.destroyed.connect(ended)
+
 
 T = TypeVar("T")
 
@@ -111,3 +130,21 @@ class _Work(QObject):
         """Release the function on the GUI thread: the other thread may hold the last reference to this object."""
         self.function = None
         self.deleteLater()
+
+
+def write_file(
+    owner: QObject, path: Path, make: Callable[[], bytes], done: Callable[[int], None], failed: Callable[[Exception], None]
+) -> None:
+    """Write the result of ``make`` on a thread; then ``done`` receives the number of bytes, or ``failed`` the error."""
+
+    def work() -> int:
+        data = make()
+        replace_file(path, data, mode=0o600)
+        return len(data)
+
+    call = BackgroundCall(owner)
+    call.done.connect(done)
+    call.failed.connect(failed)
+    call.done.connect(lambda _size: call.deleteLater())
+    call.failed.connect(lambda _error: call.deleteLater())
+    call.start(work)

@@ -22,8 +22,6 @@ BYTES_PER_S = 40e6
 
 @dataclass(frozen=True, slots=True)
 class EstimateRequest:
-    """The data of an estimate."""
-
     report: str
     stores: tuple[str, ...]
     commit_log: str

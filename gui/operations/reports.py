@@ -1,4 +1,4 @@
-"""`ReportRunner`: runs reports one at a time in a child process; reads and deletes results."""
+"""`ReportRunner`: runs reports one by one in a child process; reads and deletes results; `ReportNotice`: shows their ends."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from gui.models.reports import (
     run_folder,
 )
 from gui.models.schedules import Schedule
+from gui.operations.actions import Navigate, Notify
 from gui.operations.decoding import DecoderBook
 from gui.operations.preparation import ReportPreparation
 from gui.operations.report_estimate import DetailsOf, ReportEstimate, no_details
@@ -42,6 +43,7 @@ from gui.operations.report_schedules import ReportSchedules
 from gui.operations.tasks import Task, TaskList
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.processes.spark_child import CANCEL_GRACE_MS, SparkChild
+from gui.theme.tokens import State
 from gui.words.child_words import child_text
 from gui.words.text import count_text, shown_language, tr
 from spark_reports.catalog import ReportSpec, reports
@@ -376,3 +378,26 @@ def delete_run(run: PastRun) -> PastRun:
 def open_in_desktop(path: Path) -> bool:
     """Open a file or folder with its program of the desktop; False when there is none."""
     return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+
+class ReportNotice(QObject):
+    def __init__(self, runner: ReportRunner, notify: Notify, navigate: Navigate, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._notify, self._navigate = notify, navigate
+        self._runner = runner
+        runner.ended.connect(self._ended)
+
+    def close(self) -> None:
+        self._runner.ended.disconnect(self._ended)
+        self.deleteLater()
+
+    def _ended(self, run: StartedRun) -> None:
+        if run.state in (RunState.COMPLETE, RunState.PARTIAL):
+            title = run.order.spec.title
+            self._notify(
+                lambda: tr("{title}: {what}", title=tr(title), what=rows_text(run)),
+                state=State.HEALTHY, action=lambda: tr("Show"), on_action=self._show,
+            )  # fmt: skip
+
+    def _show(self) -> None:
+        self._navigate("reports")

@@ -1,18 +1,68 @@
-"""`RequestChain`: several requests to the broker one after another, as one answer; `BegunLater`: any work as a `Pending`."""
+"""Requests as one `Pending`: several in turn (`InTurn`, `RequestChain`), in `Steps`, read (`ReadAnswer`), `BegunLater`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from broker_core.api import OrbitError, RemoteError
 from broker_core.worker.questions.question import Question
-from gui.operations.in_turn import InTurn
-from monitoring.sources.base import ClusterSource
+from monitoring.sources.base import ClusterSource, Pending
 
 T = TypeVar("T")
 A = TypeVar("A")
+Ask = Callable[[], Pending[T]]
+
+
+class InTurn(Generic[T]):
+    """A `Pending` of all answers in order. The first error ends it; ``told`` receives number and value of each answer."""
+
+    def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
+        self._asks = asks
+        self._told = told
+        self.count = len(asks)
+        self.answers: list[T] = []
+        self._open: Pending[Any] | None = None
+        self._is_cancelled = False
+        self._is_asking = False
+
+    def then(self, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
+        """Begin; immediate answers do not deepen the stack."""
+        if self._is_asking:
+            return
+        self._is_asking = True
+        while len(self.answers) < self.count and not self._is_cancelled:
+            before = len(self.answers)
+            self._open = self._asks[before]()
+            self._open.then(lambda value: self._answered(value, done, failed), lambda error: self._refused(error, failed))
+            if len(self.answers) == before:
+                break
+        self._is_asking = False
+        if len(self.answers) == self.count and not self._is_cancelled:
+            self._is_cancelled = True
+            done(self.answers)
+
+    def cancel(self) -> None:
+        """Cancel the open request and send no more."""
+        self._is_cancelled = True
+        if self._open is not None:
+            self._open.cancel()
+
+    def _answered(self, value: T, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
+        self.answers.append(value)
+        if self._told is not None:
+            self._told(len(self.answers) - 1, value)
+        self.then(done, failed)
+
+    def _refused(self, error: OrbitError, failed: Callable[[OrbitError], None]) -> None:
+        if not self._is_cancelled:
+            self._is_cancelled = True
+            failed(self.failure(error))
+
+    def failure(self, error: OrbitError) -> OrbitError:
+        """What is reported of an error that ends it."""
+        return error
 
 
 class BegunLater(Generic[T]):
@@ -45,3 +95,61 @@ class RequestChain(InTurn[A]):
             return error
         # English as other errors: it is translated where it is shown.
         return RemoteError(f"{len(self.answers)} of {self.count} were done before: {error.message}", **error.context)
+
+
+class ReadAnswer(Generic[A, T]):
+    """A `Pending` of what ``read`` makes of an answer; an `OrbitError` that it raises is that of the request."""
+
+    def __init__(self, pending: Pending[A], read: Callable[[A], T]) -> None:
+        self._pending = pending
+        self._read = read
+
+    def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        def answered(answer: A) -> None:
+            try:
+                value = self._read(answer)
+            except OrbitError as error:
+                failed(error)
+            else:
+                done(value)
+
+        self._pending.then(answered, failed)
+
+    def cancel(self) -> None:
+        self._pending.cancel()
+
+
+class Steps(Generic[T]):
+    """A `Pending` of work in several steps; a subclass begins in `_begin`, and ends by `_done` or `_failed`."""
+
+    def __init__(self) -> None:
+        self._open: Pending[Any] | None = None
+        self._callbacks: tuple[Callable[[T], None], Callable[[OrbitError], None]] | None = None
+
+    def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        self._callbacks = (done, failed)
+        self._begin()
+
+    def cancel(self) -> None:
+        """Send no more requests; those already sent are still executed."""
+        self._callbacks = None
+        if self._open is not None:
+            self._open.cancel()
+
+    def _begin(self) -> None:
+        raise NotImplementedError
+
+    def _ask(self, pending: Pending[A], take: Callable[[A], None], failed: Callable[[OrbitError], None] | None = None) -> None:
+        """Wait for the next answer; an error ends the work where ``failed`` is None."""
+        self._open = pending
+        pending.then(take, failed or self._failed)
+
+    def _done(self, value: T) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            callbacks[0](value)
+
+    def _failed(self, error: OrbitError) -> None:
+        callbacks, self._callbacks = self._callbacks, None
+        if callbacks is not None:
+            callbacks[1](error)

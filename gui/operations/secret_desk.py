@@ -82,7 +82,6 @@ class SecretDesk(QObject):
         self._ask(lambda: self._store.keep(cluster.kept_under, {}), done, failed)
 
     def _whole(self, cluster: Cluster, typed: Mapping[str, str]) -> dict[str, str]:
-        """Secrets by their owners."""
         owners = secret_owners(cluster)
         is_whole = all(typed.get(part) for part in owners)
         kept = {} if is_whole else self._store.read(cluster.kept_under)

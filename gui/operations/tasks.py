@@ -25,8 +25,6 @@ class TaskState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pausing:
-    """How a task is paused."""
-
     is_paused: Callable[[], bool]
     pause: Callable[[], None]
     go_on: Callable[[], None]

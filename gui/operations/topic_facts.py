@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import MESSAGE_TYPE, JsonBodyError, OrbitError, TopicConfig, read_all_topic_settings
-from broker_core.worker.questions.administration import BrokerAnswer, MeasureTopics, TopicMeasures
+from broker_core.api import MESSAGE_TYPE, OrbitError, TopicConfig, read_all_topic_settings
+from broker_core.worker.questions.administration import MeasureTopics, TopicMeasures
 from broker_core.worker.questions.figures import Catalog
 from gui.models.topic_queues import QueueMeasure, TopicMeasure
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from monitoring.admin.topics import TopicType, ask_all_settings, topic_type
 from monitoring.sources.base import ClusterSource, SourceStatus
 
@@ -32,7 +33,7 @@ class TopicFacts(QObject):
     def __init__(self, source: ClusterSource, parent: QObject) -> None:
         super().__init__(parent)
         self._source = source
-        self._settings_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._settings_query: LatestQuery[dict[str, TopicConfig]] = LatestQuery(self)
         self._measure_query: LatestQuery[TopicMeasures] = LatestQuery(self)
         self._settings: dict[str, TopicConfig] = {}
         self._catalog: Catalog | None = None
@@ -77,27 +78,23 @@ class TopicFacts(QObject):
         is_due = abs(now_ms - self._settings_ms) >= for_ms
         if is_due and not self._settings_query.waiting:
             self._catalog, self._settings_ms = catalog, now_ms
-            self._settings_query.ask(self._source.ask(ask_all_settings()), self._take_settings, self._ignore)
+            asked = ReadAnswer(self._source.ask(ask_all_settings()), lambda answer: read_all_topic_settings(answer.body))
+            self._settings_query.ask(asked, self._take_settings, self._ignore)
         if self._wanted and not self._measure_query.waiting:
             topics = list(self._wanted)[-TOPICS_AT_ONCE:]
             self._wanted = {}
             self._measure_query.ask(self._source.ask(MeasureTopics(topics)), self._measure_taker(topics), self._ignore)
 
     def forget(self) -> None:
-        """Request everything again."""
         self._catalog = None
         self._settings_ms = 0
         self._measured = {topic: (0, measure) for topic, (_at, measure) in self._measured.items()}
 
     # ---- inside --------------------------------------------------------------------------------------------------------
 
-    def _take_settings(self, answer: BrokerAnswer) -> None:
-        try:
-            self._settings = read_all_topic_settings(answer.body)
-        except JsonBodyError as error:
-            self._ignore(error)
-        else:
-            self.changed.emit()
+    def _take_settings(self, settings: dict[str, TopicConfig]) -> None:
+        self._settings = settings
+        self.changed.emit()
 
     def _measure_taker(self, topics: list[str]) -> Callable[[TopicMeasures], None]:
         def take(measures: TopicMeasures) -> None:

@@ -31,7 +31,6 @@ class SavedBroker:
 
 
 def default_store() -> Path:
-    """The default folder of messages."""
     return platformdirs.user_data_path("orbit", appauthor=False) / "store"
 
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
 
 from broker_core.platform.programs import HAS_UI_FONT
-from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size
+from resources import RESOURCE_FOLDER
 
 MONO_FAMILY = "JetBrains Mono"
 BUNDLED_FAMILY = "Inter"
@@ -21,7 +21,7 @@ CHINESE_FAMILIES = ("PingFang SC", "Microsoft YaHei UI", "Noto Sans CJK SC", "We
 
 def load_fonts() -> None:
     """Register the bundled fonts with Qt. Once, after the application object exists."""
-    for path in sorted((resource_directory() / "fonts").glob("*.ttf")):
+    for path in sorted((RESOURCE_FOLDER / "fonts").glob("*.ttf")):
         QFontDatabase.addApplicationFont(str(path))
 
 

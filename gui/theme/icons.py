@@ -11,7 +11,7 @@ from PySide6.QtCore import QByteArray, QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
-from gui.theme.resources import resource_directory
+from resources import RESOURCE_FOLDER
 
 ICON_CACHE_ITEMS = 1_024
 
@@ -22,7 +22,7 @@ class MissingIconError(LookupError):
 
 @lru_cache(maxsize=256)
 def _svg(name: str, *, filled: bool) -> str:
-    path = resource_directory() / "icons" / ("fill" if filled else "regular") / f"{name}.svg"
+    path = RESOURCE_FOLDER / "icons" / ("fill" if filled else "regular") / f"{name}.svg"
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -76,7 +76,7 @@ def _with_room(glyph: QPixmap, room: int) -> QPixmap:
 @lru_cache(maxsize=16)
 def logo_pixmap(size: int, ring: str, moon: str, ratio: float = 1.0) -> QPixmap:
     """The Orbit mark: a ring with its core in ``ring`` colour and a moon in ``moon`` colour."""
-    svg = (resource_directory() / "icons" / "orbit.svg").read_text(encoding="utf-8")
+    svg = (RESOURCE_FOLDER / "icons" / "orbit.svg").read_text(encoding="utf-8")
     return _render(svg.replace("#6AA0FF", ring).replace("#F5924E", moon), size, ratio)
 
 

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from gui.theme.fonts import load_fonts, text_font
-from gui.theme.resources import resource_directory
 from gui.theme.style import palette, style_sheet
 from gui.theme.tokens import DARK, LIGHT, Density, Tokens
+from resources import RESOURCE_FOLDER
 
 LARGE_PART = 100
 """A part with this many widgets is restyled in two turns."""
@@ -53,7 +53,7 @@ class ThemeManager(QObject):
         self._stale: list[QWidget] = []
         self._turn = QTimer(self, singleShot=True, interval=0)
         self._turn.timeout.connect(self._restyle)
-        QDir.setSearchPaths("icons", [str(resource_directory() / "icons")])
+        QDir.setSearchPaths("icons", [str(RESOURCE_FOLDER / "icons")])
         load_fonts()
         # Not a style of our own in Python: Qt calls a style thousands of times for one page. Set once: setting a style, even
         # the same one, goes through all existing widgets.

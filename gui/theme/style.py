@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
 from gui.event_loop.turns import next_turn
-from gui.theme.resources import resource_directory
 from gui.theme.tokens import Size, Tokens, mix
+from resources import RESOURCE_FOLDER
 
 FOCUS_PROPERTY = "keyboardFocus"
 
@@ -94,7 +94,7 @@ def palette(tokens: Tokens) -> QPalette:
 
 
 def style_sheet(tokens: Tokens) -> str:
-    template = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
+    template = (RESOURCE_FOLDER / "themes" / "orbit.qss").read_text(encoding="utf-8")
     values = _values(tokens)
     for name in sorted(values, key=len, reverse=True):
         template = template.replace(f"@{name}", values[name])

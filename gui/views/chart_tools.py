@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
 from gui.operations.alert_center import SEVERITY_STATES
-from gui.operations.files import write_file
+from gui.operations.queries import write_file
 from gui.plots.chart_gestures import ChartGestures
-from gui.plots.chart_link import ChartLink, TimePlot
+from gui.plots.chart_link import ChartLink, Span, TimePlot
 from gui.plots.chart_overlay import PlotOverlay
 from gui.plots.chart_pictures import Recorded, image_of, png_bytes, recorded, svg_bytes
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
-from gui.views.chart_range import WindowRange
 from gui.views.chart_table import show_table
 from gui.views.page import PageContext, page_around
 from gui.widgets.panel import Panel
@@ -29,6 +29,50 @@ from gui.words.error_words import kept_line
 from gui.words.text import TimeZoneChoice, bytes_text, tr
 from monitoring.alert_rules import AlertRule, rule_about
 from monitoring.alert_watch import number_text
+
+
+class WindowRange(QObject):
+    """A `gui.plots.chart_link.ShownRange`.
+
+    Signals:
+        changed: Another span is shown.
+    """
+
+    changed = Signal()
+
+    def __init__(self, context: PageContext, parent: QObject) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._range = context.time_range
+        self._range.changed.connect(self.changed)
+
+    def whole_s(self) -> Span:
+        state = self._context.source.state
+        from_ms, to_ms = self._range.whole_ms(state.taken_ms if state is not None else 0)
+        return from_ms / 1_000, to_ms / 1_000
+
+    def begin_s(self) -> float:
+        begin_ms = self._range.begin_ms
+        return -math.inf if begin_ms is None else begin_ms / 1_000
+
+    @property
+    def is_part(self) -> bool:
+        return self._range.between is not None
+
+    def whole_words(self) -> str:
+        ready = self._context.source.ready
+        is_opened = ready is not None and not ready.runs_broker
+        return tr("Whole range") if is_opened or self._range.is_part_of_own_range else tr("Back to live")
+
+    def show(self, from_s: float, to_s: float, *, joins: bool = False) -> None:
+        self._range.zoom(round(from_s * 1_000), round(to_s * 1_000), joins=joins)
+
+    def show_whole(self) -> None:
+        self._range.show_whole()
+
+    def back(self) -> None:
+        self._range.zoom_out()
+
 
 SVG, PNG, CSV = "svg", "png", "csv"
 MenuPart = Callable[[QMenu, QPoint], object]
@@ -63,7 +107,6 @@ class ChartTools(QObject):
         return self.plot if isinstance(self.plot, TimeChart) else None
 
     def add_to_menu(self, part: MenuPart) -> None:
-        """Add entries at the top of the menu."""
         self._parts.append(part)
 
     # ---- keys and screen readers ---------------------------------------------------------------------------------------
@@ -96,7 +139,6 @@ class ChartTools(QObject):
     # ---- menu ----------------------------------------------------------------------------------------------------------
 
     def menu(self, at: QPoint) -> QMenu:
-        """The menu at a place of the plot."""
         menu, link, chart = new_menu(self.plot.focused()), self.link, self.chart
         for part in self._parts:
             part(menu, at)

@@ -52,7 +52,6 @@ class ExplainedPage:
 
 
 def term_of(page_id: str, title: str) -> Term | None:
-    """The term of a title on a page."""
     return TERMS.get(f"{page_id}/{title}") or TERMS.get(f"{page_id}/*") or TERMS.get(title)
 
 

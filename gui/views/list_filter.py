@@ -1,10 +1,10 @@
-"""`ListFilter`: a search field and a choice above a table, and which rows pass both."""
+"""`ListFilter`: a search field and a choice above a table, and which rows pass both; `ColumnsButton`: its columns as a menu."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
@@ -19,11 +19,13 @@ from gui.models.row_filter import (
     offers,
     quoted_word,
     read_row_filter,
+    with_words,
     words_of,
 )
 from gui.models.table import ColumnTableModel
 from gui.theme.manager import ThemeManager
-from gui.widgets.basic import ElidedLabel, column, fill, row, show_text
+from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, show_text
+from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
 from gui.widgets.said import on_language, said
 from gui.widgets.token_field import TokenField
@@ -58,7 +60,6 @@ class ListFilter(QWidget, Generic[R]):
         accepts: Callable[[R, str], bool],
         text_of: Callable[[R], str],
         fields: Sequence[RowField[R]] = (),
-        parent: QWidget | None = None,
     ) -> None:
         """Create the line.
 
@@ -70,9 +71,8 @@ class ListFilter(QWidget, Generic[R]):
             accepts: Whether a row passes a choice, by its key; not called for the first choice.
             text_of: Searched text of a row; all words must occur in it, in any case.
             fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._model = model
         self._choices = choices
         self._accepts = accepts
@@ -114,14 +114,12 @@ class ListFilter(QWidget, Generic[R]):
         self._searched(text)
 
     def show_all(self) -> None:
-        """Show all rows."""
         self.search.clear()
         self._take("")
         self.choice.choose(self._all)
         self.apply()
 
     def focus(self) -> None:
-        """Put the focus into the search field."""
         field = self.search.edit if isinstance(self.search, TokenField) else self.search
         field.setFocus(Qt.FocusReason.ShortcutFocusReason)
         field.selectAll()
@@ -185,12 +183,15 @@ class ListFilter(QWidget, Generic[R]):
 
 def _words_alone(text: str, text_of: Callable[[R], str]) -> RowFilter[R]:
     """All words of a text anywhere, without conditions, because names of settings contain colons."""
-    wanted = text.casefold().split()
-    if not wanted:
-        return RowFilter()
+    accepts = with_words(text, text_of)
+    return RowFilter() if accepts is None else RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))
 
-    def accepts(one: R) -> bool:
-        have = text_of(one).casefold()
-        return all(word in have for word in wanted)
 
-    return RowFilter((RowTerm(text, is_condition=False, accepts=accepts),))
+class ColumnsButton(IconButton):
+    def __init__(self, theme: ThemeManager, grid: DataGrid[Any]) -> None:
+        super().__init__(theme, "list", " ", caret=True, on_click=self.open_columns)
+        self._grid = grid
+        said(self, text="Columns", name="Columns of the table")
+
+    def open_columns(self) -> None:
+        self._grid.columns.menu(self).popup(self.mapToGlobal(self.rect().bottomLeft()))

@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
-from gui.operations.actions import ActionRegistry
-from gui.operations.frame_calls import Navigate, Notify
+from gui.operations.actions import ActionRegistry, Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
@@ -170,11 +169,9 @@ class PageView(QWidget):
 
     @property
     def page_title(self) -> str:
-        """The title in the language of the window."""
         return tr(self.entry.title)
 
     def tab_title(self) -> str:
-        """The text of the tab."""
         return self.page_title
 
     def gone(self) -> str:

@@ -57,5 +57,4 @@ PAGES: tuple[PageEntry, ...] = (
 
 
 def page_entry(page_id: str) -> PageEntry:
-    """The entry of a page."""
     return next(entry for entry in PAGES if entry.page_id == page_id)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from broker_core.api import JsonBodyError, OrbitError
+from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.operations.queries import LatestQuery
-from gui.operations.requests import RequestChain
+from gui.operations.requests import ReadAnswer, RequestChain
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -67,11 +66,11 @@ class StagedSettings(Panel, Generic[T]):
 
     applied = Signal(str)
 
-    def __init__(self, context: PageContext, subject: SettingsSubject[T], parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext, subject: SettingsSubject[T]) -> None:
+        super().__init__(" ")
         self._context = context
         self._subject = subject
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[tuple[T, dict[str, T], str]] = LatestQuery(self)
         self.name = ""
         self.settings: T | None = None
         """The settings of the broker; None while unknown."""
@@ -120,7 +119,8 @@ class StagedSettings(Panel, Generic[T]):
     def reload(self) -> None:
         """Read the settings again; staged changes are dropped."""
         if self.name:
-            self._query.ask(self._context.source.ask(self._subject.ask(self.name)), self._take, self._failed)
+            asked = self._context.source.ask(self._subject.ask(self.name))
+            self._query.ask(ReadAnswer(asked, self._read), self._take, self._failed)
 
     def tend(self, now_ms: int) -> None:
         """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged."""
@@ -131,16 +131,15 @@ class StagedSettings(Panel, Generic[T]):
             self._asked_ms = now_ms
             self.reload()
 
-    def _take(self, answer: BrokerAnswer) -> None:
-        try:
-            self.settings = self._subject.read(answer.body)
-            self._of_each = {broker: self._subject.read(body) for broker, body in answer.bodies.items()}
-        except JsonBodyError as error:
-            self._failed(error)
-            return
+    def _read(self, answer: BrokerAnswer) -> tuple[T, dict[str, T], str]:
+        of_each = {broker: self._subject.read(body) for broker, body in answer.bodies.items()}
+        return self._subject.read(answer.body), of_each, answer.notice
+
+    def _take(self, read: tuple[T, dict[str, T], str]) -> None:
+        self.settings, self._of_each, notice = read
         self.fault.set("")
-        self._lacks_some = bool(answer.notice)
-        self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(answer.notice)))))
+        self._lacks_some = bool(notice)
+        self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(notice)))))
         self.form.set_values(self._subject.values(self.settings))
 
     def _apart_text(self) -> str:
@@ -199,7 +198,6 @@ class StagedSettings(Panel, Generic[T]):
         return self._ask(after, changes, undoes=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that undoes the last change."""
         before = next((settings for name, settings in reversed(self._undo) if name == self.name), None)
         if before is None or self.settings is None:
             return None

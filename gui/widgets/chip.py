@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QSize
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
@@ -13,8 +13,8 @@ from gui.widgets.repaint import Drawn
 class Chip(Drawn):
     """A state as glyph and word, 20 px high."""
 
-    def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager, text: str = "", state: State = State.PLAIN) -> None:
+        super().__init__(theme)
         self.text = text
         self.state = state
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -41,8 +41,8 @@ class Chip(Drawn):
 class Dot(Drawn):
     """A state dot, 8 px; always beside a word."""
 
-    def __init__(self, theme: ThemeManager, state: State = State.IDLE, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager, state: State = State.IDLE) -> None:
+        super().__init__(theme)
         self._state = state
         self.setFixedSize(9, 16)
 

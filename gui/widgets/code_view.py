@@ -8,7 +8,7 @@ from itertools import islice
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QColor, QFont, QSyntaxHighlighter, QTextCharFormat, QTextCursor, QTextDocument
-from PySide6.QtWidgets import QTextEdit, QWidget
+from PySide6.QtWidgets import QTextEdit
 
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
@@ -81,11 +81,9 @@ class _Highlighter(QSyntaxHighlighter):
 class CodeView(LongTextEdit):
     """Text in the mono font; read-only unless ``editable``."""
 
-    def __init__(
-        self, theme: ThemeManager, language: str = "text", *, editable: bool = False, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, theme: ThemeManager, language: str = "text", *, editable: bool = False) -> None:
         """Create it; ``language`` is one of java, go, python, node, rust, c#, c++, yaml, json, text."""
-        super().__init__(parent, editable=editable)
+        super().__init__(editable=editable)
         self._theme = theme
         self._language = language
         self.setProperty("role", "code")
@@ -97,7 +95,6 @@ class CodeView(LongTextEdit):
         theme.changed.connect(self._restyle)
 
     def set_language(self, language: str) -> None:
-        """Change the language of the colours."""
         self._language = language
         self._highlighter.setDocument(None)
         self._highlighter.deleteLater()

@@ -48,12 +48,10 @@ from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size
 from gui.widgets.basic import column
-from gui.widgets.column_presets import ColumnMemory
-from gui.widgets.grid_columns import GridColumns
-from gui.widgets.grid_delegate import GridDelegate
+from gui.widgets.grid_columns import ColumnMemory, GridColumns
 from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.row_painter import CELL_PADDING, RowPainter
+from gui.widgets.row_painter import CELL_PADDING, GridDelegate, RowPainter
 from gui.widgets.said import on_language
 from gui.widgets.table_export import TableExport
 from gui.words.text import Words, tr
@@ -520,7 +518,6 @@ class DataGrid(QWidget, Generic[R]):
         return self.export().ask() if self.model.is_whole else None
 
     def export(self) -> TableExport:
-        """The export of the shown columns."""
         return TableExport(self, self.model, self.shown_columns)
 
     @property

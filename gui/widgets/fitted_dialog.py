@@ -26,8 +26,8 @@ class FieldsRoom(QScrollArea):
 
     changed = Signal()
 
-    def __init__(self, fields: QWidget, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, fields: QWidget) -> None:
+        super().__init__()
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidgetResizable(True)

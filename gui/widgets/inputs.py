@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSpinBox,
     QStyleOptionComboBox,
-    QWidget,
 )
 
 from gui.theme.icons import icon
@@ -28,6 +27,8 @@ from gui.words.text import tr
 SEARCH_DELAY_MS = 150
 TEXT_PADDING = 8
 """Of text fields in the style sheet."""
+FIELD_PADDING = 6
+"""Of number fields in narrow forms."""
 NAME_WIDTH_MAX = 360
 """Of a choice among names, px."""
 _NAME_ROOM = QSize(NAME_WIDTH_MAX, 1_000)
@@ -69,9 +70,9 @@ class SegmentedControl(QFrame):
 
     chosen = Signal(str)
 
-    def __init__(self, segments: Sequence[tuple[str, str]], parent: QWidget | None = None) -> None:
+    def __init__(self, segments: Sequence[tuple[str, str]]) -> None:
         """Create it from (key, shown text) pairs; the first is chosen."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "segments")
         self._group = QButtonGroup(self)
         self._buttons: dict[str, QPushButton] = {}
@@ -120,6 +121,17 @@ def _place(index: int, count: int) -> str:
     return "first" if index == 0 else "last" if index == count - 1 else "middle"
 
 
+def number_box(low: int, high: int, value: int, *, grouped: bool = False, padding: int = FIELD_PADDING) -> QSpinBox:
+    """A field for a number from ``low`` to ``high``; ``grouped``: with separators of thousands."""
+    made = QSpinBox()
+    made.setRange(low, high)
+    made.setValue(value)
+    made.setGroupSeparatorShown(grouped)
+    # Padding of the style sheet does not reach the text of a spin box.
+    made.lineEdit().setTextMargins(padding, 0, 0, 0)
+    return made
+
+
 def name_count(field: QSpinBox, one: str, several: str) -> None:
     """Show the unit of a number field after its number; both forms English, with the space before them."""
     field.valueChanged.connect(lambda _value: write_count(field, one, several))
@@ -132,8 +144,8 @@ def write_count(field: QSpinBox, one: str, several: str) -> None:
 
 
 class UnitField(QLineEdit):
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._unit = PlainLabel(self)
         self._unit.setProperty("role", "caption")
         self._unit.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -166,10 +178,8 @@ class SearchField(QLineEdit):
 
     searched = Signal(str)
 
-    def __init__(
-        self, theme: ThemeManager, placeholder: str = "", glyph: str = "magnifying-glass", parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, placeholder: str = "", glyph: str = "magnifying-glass") -> None:
+        super().__init__()
         self._theme = theme
         self._glyph = glyph
         self.setPlaceholderText(placeholder)

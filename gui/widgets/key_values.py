@@ -34,8 +34,8 @@ class _Pair(QWidget):
 class KeyValueList(QWidget):
     """Name left, value right, a hairline between; values can be selected."""
 
-    def __init__(self, parent: QWidget | None = None, *, mono: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, *, mono: bool = False) -> None:
+        super().__init__()
         self._mono = mono
         self._pairs: list[_Pair] = []
         self._lines: list[Line] = []
@@ -78,8 +78,8 @@ class KeyValueList(QWidget):
 class Meter(QWidget):
     """Name, a bar filled to a share, and the figure as text."""
 
-    def __init__(self, theme: ThemeManager, name: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, name: str = "") -> None:
+        super().__init__()
         self._name = label(name, "secondary")
         self._bar = _Bar(theme)
         self._value = label()

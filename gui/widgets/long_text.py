@@ -58,7 +58,6 @@ class LongTextEdit(QPlainTextEdit):
         return self._is_editable and self._whole is not None
 
     def toPlainText(self) -> str:
-        """The whole text."""
         return super().toPlainText() if self._whole is None else self._whole
 
     def setPlainText(self, text: str) -> None:

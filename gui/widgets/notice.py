@@ -1,4 +1,4 @@
-"""Texts in place of content or above it: empty and error states, and the banner of the window."""
+"""Texts in place of content, above or below it: empty and error states, the banner of the window, the age of figures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.theme.tokens import State
-from gui.widgets.basic import IconButton, IconLabel, WrappedLabel, column, fill, label, row
+from gui.widgets.basic import ElidedLabel, IconButton, IconLabel, WrappedLabel, column, fill, label, row
 from gui.widgets.said import on_language
-from gui.words.text import Words, said, tr
+from gui.words.text import Words, duration_text, said, tr
 
 _STATE_GLYPHS = {
     State.CRITICAL: ("warning-octagon", "critical"),
@@ -28,8 +28,8 @@ class Placeholder(QWidget):
     Every table has one, mostly with a sentence only: its other parts are made at their first use.
     """
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._text = _centred("strong")
         self._detail: QLabel | None = None
@@ -50,7 +50,6 @@ class Placeholder(QWidget):
         return self._text.text()
 
     def show_empty(self, text: Words, action: Words = "", on_action: Callable[[], object] | None = None) -> None:
-        """Show why there is nothing, with an action."""
         self._show(text, "", action, on_action, error=False)
 
     def show_error(
@@ -112,8 +111,8 @@ def _centred(role: str, *, selectable: bool = False) -> QLabel:
 class Notice(QFrame):
     """A remark within a page: glyph, title, text and an action."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self.setProperty("role", "notice")
         self._glyph = IconLabel(theme, "info", "delayed", 16)
         self._title = label(role="strong", wrap=True)
@@ -190,8 +189,8 @@ class MissingNote(WrappedLabel):
 class Banner(QFrame):
     """A line over the whole window, e.g. that the broker stopped."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self.setProperty("role", "banner")
         self._title = label(role="strong")
         self._text = label(role="secondary", wrap=True, selectable=True)
@@ -218,3 +217,29 @@ class Banner(QFrame):
         self.button.setText(action)
         self.button.setVisible(bool(action))
         self.show()
+
+
+TOLD_MS = 3_000
+"""A round of figures takes a second and the time of its requests: what is younger is of one look."""
+
+
+def age_text(age_ms: int) -> str:
+    """The age of the oldest part in words; empty where all is of one look."""
+    if age_ms <= TOLD_MS:
+        return ""
+    return tr("The oldest of these figures were read {time} ago.", time=duration_text(age_ms // 1_000 * 1_000))
+
+
+class AgeNote(ElidedLabel):
+    """A line below a table; hidden while all of it is of one look."""
+
+    def __init__(self) -> None:
+        super().__init__(role="caption")
+        self.setContentsMargins(12, 2, 12, 4)
+        self.hide()
+
+    def show_age(self, age_ms: int) -> None:
+        """Show the age of the oldest part of the table."""
+        words = age_text(age_ms)
+        self.setText(words)
+        self.setVisible(bool(words))

@@ -94,3 +94,15 @@ class PaneSplitter(QWidget):
 
     def _gaps(self, hints: Sequence[QSize]) -> int:
         return self.splitter.handleWidth() * max(0, len(hints) - 1)
+
+
+def splitter(direction: Qt.Orientation, *parts: tuple[QWidget, int, int]) -> QSplitter:
+    """Parts with a gap that can be dragged: each with its px at first, and its share of more room."""
+    made = QSplitter(direction)
+    for place, (part, _size, share) in enumerate(parts):
+        made.addWidget(part)
+        made.setStretchFactor(place, share)
+    made.setChildrenCollapsible(False)
+    made.setHandleWidth(Size.GAP)
+    made.setSizes([size for _part, size, _share in parts])
+    return made

@@ -1,8 +1,12 @@
-"""The mark of a production cluster: a bar over its windows, and the typed name that confirms a change."""
+"""The mark of a production cluster: a bar over its windows, and the typed name that confirms a change.
+
+`ConnectionStripe`: the colour of a connection, which distinguishes several windows at a glance.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from gui.widgets.basic import column, label, row
@@ -14,8 +18,8 @@ _PROPERTY = "productionName"
 class ProductionBar(QFrame):
     """A conspicuous line over a window of a production cluster; hidden over all others."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setProperty("role", "production")
         self._text = label(role="production")
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -72,3 +76,27 @@ def production_name(widget: QWidget | None) -> str:
             return str(name)
         widget = window.parentWidget()
     return ""
+
+
+HEIGHT = 3
+
+
+class ConnectionStripe(QWidget):
+    """A thin line; hidden while its connection has no colour."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFixedHeight(HEIGHT)
+        self.colour = ""
+        self.hide()
+
+    def set_colour(self, colour: str) -> None:
+        """Set a colour as ``#rrggbb``; an invalid one hides the line."""
+        self.colour = colour if QColor.isValidColorName(colour) else ""
+        self.setVisible(bool(self.colour))
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self.colour))
+        painter.end()

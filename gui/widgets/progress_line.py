@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QTimer
 from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QWidget
 
 from gui.theme.manager import ThemeManager
 from gui.widgets.repaint import Drawn
@@ -14,8 +13,8 @@ RUNNER_SHARE = 0.25
 class ProgressLine(Drawn):
     """Progress as a line 2 px high: a share, or a moving piece while it is not known. Its timer runs only then."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._share: float | None = None
         self._step = 0.0
         self._timer = QTimer(self, interval=STEP_MS)

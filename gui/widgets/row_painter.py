@@ -16,16 +16,16 @@ from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Any, cast
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QFontMetricsF, QPainter
-from PySide6.QtWidgets import QTableView
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
-from gui.models.table import Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, painted_text
+from gui.models.table import CELL_ROLE, Cell, CellKind, Column, ColumnTableModel, Move, Section, WaitingLane, painted_text
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens, mix
-from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag
+from gui.widgets.paint import DOT_DIAMETER, chip_width, paint_bar, paint_chip, paint_dot, paint_sparkline, paint_tag, tag_width
 from gui.words.text import UNKNOWN, tr
 
 if TYPE_CHECKING:
@@ -352,3 +352,23 @@ def _widest(kind: CellKind) -> int:
 def _colour(name: str) -> QColor:
     """A shared colour of the theme, not to be changed."""
     return QColor(name)
+
+
+PAINTED_WIDTH = 90
+
+
+class GridDelegate(QStyledItemDelegate):
+    """Used when a double click fits a column to its cells."""
+
+    def sizeHint(self, _option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        cell = index.data(CELL_ROLE)
+        if not isinstance(cell, Cell):
+            return QSize(60, Size.ROW)
+        dot = DOT_DIAMETER + 8 if cell.dot else 0
+        if cell.kind is CellKind.CHIP:
+            return QSize(chip_width(cell.text, cell.state or State.PLAIN) + 2 * CELL_PADDING, Size.ROW)
+        if cell.kind is CellKind.TAG:
+            return QSize(tag_width(cell.text) + 2 * CELL_PADDING, Size.ROW)
+        if cell.kind in (CellKind.SPARKLINE, CellKind.BAR, CellKind.LANE, CellKind.PIPS, CellKind.MOVE):
+            return QSize(PAINTED_WIDTH, Size.ROW)
+        return QSize(QFontMetrics(cell_font(cell.kind)).horizontalAdvance(cell.text) + dot + 2 * CELL_PADDING + 2, Size.ROW)

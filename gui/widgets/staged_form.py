@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLineEdit, QSpi
 
 from gui.theme.style import set_role
 from gui.widgets.basic import label
-from gui.widgets.inputs import TEXT_PADDING
+from gui.widgets.inputs import TEXT_PADDING, number_box
 from gui.widgets.said import on_language
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -54,8 +54,6 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A staged change of a setting."""
-
     field: FormField
     before: Value
     after: Value
@@ -74,8 +72,8 @@ class StagedForm(QWidget):
 
     edited = Signal()
 
-    def __init__(self, fields: Sequence[FormField], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, fields: Sequence[FormField]) -> None:
+        super().__init__()
         self.fields = tuple(fields)
         self._before: dict[str, Value] = {}
         self._editors: dict[str, QWidget] = {}
@@ -178,10 +176,7 @@ class StagedForm(QWidget):
             flag.toggled.connect(self._changed)
             return flag
         if isinstance(field.default, int):
-            number = QSpinBox()
-            number.setRange(field.low, field.high)
-            number.setGroupSeparatorShown(True)
-            number.lineEdit().setTextMargins(TEXT_PADDING, 0, 0, 0)
+            number = number_box(field.low, field.high, 0, grouped=True, padding=TEXT_PADDING)
             number.setFixedWidth(120)
             number.valueChanged.connect(self._changed)
             return number

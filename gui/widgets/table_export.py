@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from broker_core.api import csv_bytes
 from gui.event_loop.turns import next_turn
 from gui.models.table import Column, ColumnTableModel
-from gui.operations.files import write_file
+from gui.operations.queries import write_file
 from gui.theme.tokens import State
 from gui.widgets.popups import ask_to_save
 from gui.words.error_words import kept_line
@@ -40,7 +40,6 @@ class TableExport(QObject):
         self._columns = columns
 
     def ask(self) -> QFileDialog:
-        """Ask for the file."""
         return ask_to_save(self._table, tr("Export the table"), "table.csv", self.write, ["CSV (*.csv)"])
 
     def write(self, path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QBrush, QColor, QFont
-from PySide6.QtWidgets import QTableView, QWidget
+from PySide6.QtWidgets import QTableView
 
 from gui.theme.fonts import mono_font
 from gui.words.plain_text import table_text, tip_text
@@ -68,8 +68,8 @@ class TextTableModel(QAbstractTableModel):
 class TextTable(QTableView):
     """A read-only table in the mono font."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._model = TextTableModel(self)
         self.setModel(self._model)
         self.setFont(mono_font())

@@ -48,7 +48,6 @@ class TokenField(QFrame):
         is_condition: Callable[[str], bool],
         offers: Callable[[str], list[str]],
         menu: Callable[[], Sequence[Offer]],
-        parent: QWidget | None = None,
     ) -> None:
         """Create an empty field.
 
@@ -58,9 +57,8 @@ class TokenField(QFrame):
             is_condition: Whether a complete word becomes a chip.
             offers: Completions of a word.
             menu: All conditions, for users who do not type.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "tokens")
         self._theme = theme
         self._words, self._is_condition, self._offers, self._menu = words, is_condition, offers, menu

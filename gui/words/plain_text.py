@@ -1,7 +1,7 @@
 """Texts from outside (names, keys, bodies, reasons) for Qt and the desktop: shown literally.
 
 Qt renders a text as HTML where `Qt.mightBeRichText` says so. A tool tip then opens the files that the HTML names, and so does a
-notice of a desktop. Labels, message boxes and questions are plain text (`gui.widgets.basic`, `gui.widgets.questions`), so only
+notice of a desktop. Labels, message boxes and questions are plain text (`gui.widgets.basic`, `gui.widgets.popups`), so only
 the length of their texts is bounded here.
 """
 

@@ -21,7 +21,7 @@ from string import Formatter
 
 from PySide6.QtCore import QCoreApplication, QObject, QTranslator, Signal
 
-from gui.theme.resources import resource_directory
+from resources import RESOURCE_FOLDER
 
 UNKNOWN = "—"
 LANGUAGES = {"en": "English", "zh": "简体中文"}
@@ -50,7 +50,6 @@ Words = str | Callable[[], str]
 
 
 def said(words: Words) -> str:
-    """The words in the language of the window."""
     return words if isinstance(words, str) else words()
 
 
@@ -67,7 +66,7 @@ def _singular(text: str, values: Mapping[str, object]) -> str:
 @lru_cache(maxsize=1)
 def load_singulars() -> dict[str, dict[str, tuple[str, str]]]:
     """English text → name of a count → the words that change when it is 1, and their singular."""
-    path = resource_directory() / "translations" / "singular.json"
+    path = RESOURCE_FOLDER / "translations" / "singular.json"
     forms = json.loads(path.read_text(encoding="utf-8"))
     return {text: {name: (plural, one) for name, (plural, one) in counts.items()} for text, counts in forms.items()}
 
@@ -130,7 +129,7 @@ class KnownTexts:
 def load_catalogue(language: str) -> dict[str, str]:
     """All texts of a language, English text → shown text. English itself has none."""
     texts: dict[str, str] = {}
-    for path in sorted((resource_directory() / "translations" / language).glob("*.json")):
+    for path in sorted((RESOURCE_FOLDER / "translations" / language).glob("*.json")):
         texts.update(json.loads(path.read_text(encoding="utf-8")))
     return texts
 

@@ -10,7 +10,7 @@ import pytest
 from gui.views.consumers.view import ConsumersView
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
-from gui.widgets.age_note import age_text
+from gui.widgets.notice import age_text
 from tests.support.fake_figures import fake_state
 from tests.support.fake_source import FakeSource
 

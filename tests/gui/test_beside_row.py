@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QSize
 from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 
 from gui.theme.tokens import Size
-from gui.widgets.beside_row import WIDE_AGAIN, BesideRow
+from gui.widgets.containers import WIDE_AGAIN, BesideRow
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from broker_core.api import RemoteError, RequestCode, setting_specs
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
-from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.subjects import SUBJECTS, subject_of
+from gui.views.broker_settings.explanations import EXPLANATIONS, SUBJECTS, subject_of
 from gui.views.broker_settings.view import APART, DIFFERS, BrokerSettingsView, section_of
 from gui.words.text import load_catalogue
 from monitoring.admin.settings import change_request

@@ -23,7 +23,7 @@ from broker_core.worker.questions.stored_messages import (
     SendMessage,
     SendReceipt,
 )
-from gui.operations.in_turn import InTurn
+from gui.operations.requests import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
 from gui.views.dead_letters.notebook import NoteBook

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from gui.widgets.basic import IconButton
-from gui.widgets.folding_panel import FoldingPanel
+from gui.widgets.panel import FoldingPanel
 
 WORDS = ("Run again", "Open the page", "Open the folder")
 

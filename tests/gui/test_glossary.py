@@ -8,13 +8,13 @@ from collections import defaultdict
 
 import pytest
 
-from gui.theme.resources import resource_directory
+from resources import RESOURCE_FOLDER
 
 TEXTS = {
     f"{path.parent.name}/{path.name}": json.loads(path.read_text(encoding="utf-8"))
     for path in [
-        *sorted((resource_directory() / "translations" / "zh").glob("*.json")),
-        *sorted((resource_directory() / "report_templates").glob("*_zh.json")),
+        *sorted((RESOURCE_FOLDER / "translations" / "zh").glob("*.json")),
+        *sorted((RESOURCE_FOLDER / "report_templates").glob("*_zh.json")),
     ]
 }
 WORDS = {

@@ -17,8 +17,7 @@ from gui.views.delay.view import DelayView
 from gui.views.messages.view import MessagesView
 from gui.views.page_names import COLUMNS_GROUP
 from gui.views.topics.view import TopicsView
-from gui.widgets.column_presets import PRESETS_MAX
-from gui.widgets.grid_columns import FLEXIBLE_WIDTH_WANTED
+from gui.widgets.grid_columns import FLEXIBLE_WIDTH_WANTED, PRESETS_MAX
 from gui.widgets.row_painter import CELL_PADDING, cell_font
 from tests.support.fake_source import FakeSource
 

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from gui.theme.icons import MissingIconError, application_icon, icon, icon_pixmap, logo_pixmap
-from gui.theme.resources import resource_directory
 from gui.views.registry import PAGES
+from resources import RESOURCE_FOLDER
 
-ROOT = resource_directory().parent
+ROOT = RESOURCE_FOLDER.parent
 
 
 def quoted_words(wanted: list[str]) -> set[str]:
@@ -25,7 +25,7 @@ def quoted_words(wanted: list[str]) -> set[str]:
 
 
 def names(folder: str) -> list[str]:
-    return sorted(path.stem for path in (resource_directory() / "icons" / folder).glob("*.svg"))
+    return sorted(path.stem for path in (RESOURCE_FOLDER / "icons" / folder).glob("*.svg"))
 
 
 def test_only_icons_that_are_used_ship():
@@ -58,4 +58,4 @@ def test_the_mark_of_the_program(qapp):
 
 
 def test_icons_come_with_their_licence():
-    assert "MIT License" in (resource_directory() / "icons" / "LICENSE-phosphor.txt").read_text(encoding="utf-8")
+    assert "MIT License" in (RESOURCE_FOLDER / "icons" / "LICENSE-phosphor.txt").read_text(encoding="utf-8")

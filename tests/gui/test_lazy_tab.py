@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from gui.widgets.lazy_tab import LaterPart, LazyTab
+from gui.widgets.containers import LaterPart, LazyTab
 
 
 def test_a_lazy_tab_is_made_once_when_it_is_asked_for(qtbot):

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import UnclearTimeError
 from gui.main_window.range_dialog import RangeDialog
-from gui.models.entered_time import entered_time
-from gui.models.messages import parse_time
+from gui.models.messages import entered_time, parse_time
 from gui.views.time_range import TimeRangeChoice
 from gui.words.broker_words import broker_text
 from gui.words.text import TimeZoneChoice

@@ -26,7 +26,7 @@ from broker_core.worker.questions.stored_messages import (
     SendMessage,
     TopicPage,
 )
-from gui.models.message_properties import property_rows
+from gui.models.message_words import property_rows
 from gui.models.messages import (
     ALL_QUEUES,
     DraftFault,

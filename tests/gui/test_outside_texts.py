@@ -30,7 +30,7 @@ from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.widgets.basic import ElidedLabel, IconButton, label
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.questions import ask_loss, ask_text
+from gui.widgets.popups import ask_loss, ask_text
 from gui.words.plain_text import LABEL_CHARACTERS_MAX, TIP_CHARACTERS_MAX, TIP_LINES_MAX
 from monitoring.sources.base import SourceStatus
 from tests.gui import test_robustness

@@ -13,9 +13,8 @@ from PySide6.QtWidgets import QLabel, QMessageBox
 from gui.models.reports import ReportUnit, past_run, result_charts
 from gui.models.schedules import DAILY, Schedule
 from gui.operations.report_estimate import EstimateRequest, Expected, ReportEstimate, expected, expected_s
-from gui.operations.report_notice import ReportNotice
 from gui.operations.report_schedules import ReportSchedules
-from gui.operations.reports import WAITING_MAX, ReportRunner, delete_run
+from gui.operations.reports import WAITING_MAX, ReportNotice, ReportRunner, delete_run
 from gui.operations.tasks import TaskList
 from gui.plots.category_charts import CategoryBars, CategoryGrid
 from gui.processes.spark_child import SparkChild

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.resources import resource_directory
 from gui.theme.style import FOCUS_PROPERTY, FocusMarker, set_role, style_sheet
 from gui.theme.tokens import DARK, LIGHT
+from resources import RESOURCE_FOLDER
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_the_style_sheet_has_no_open_names(tokens):
 
 
 def test_no_colour_is_written_in_the_template():
-    template = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
+    template = (RESOURCE_FOLDER / "themes" / "orbit.qss").read_text(encoding="utf-8")
     assert re.findall(r"#[0-9A-Fa-f]{3,8}\b", template) == []
 
 

@@ -13,7 +13,7 @@ from broker_core.api import RemoteError, RequestCode, open_csv, read_csv
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.topic_import import ImportKind, ImportOutcome
 from gui.theme.tokens import State
-from gui.views.topics.import_columns import _FAULTS, _KINDS, _OUTCOMES
+from gui.views.topics.columns import _FAULTS, _KINDS, _OUTCOMES
 from gui.views.topics.view import TopicsView
 from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import load_catalogue, tr

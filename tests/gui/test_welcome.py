@@ -24,8 +24,7 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
-from gui.views.welcome.connect_card import GRPC, REMOTING
-from gui.views.welcome.progress import first_steps
+from gui.views.welcome.connect_card import GRPC, REMOTING, first_steps
 from gui.views.welcome.samples import SAMPLES, SDK_SAMPLES, TOPIC
 from gui.views.welcome.view import WelcomeView, reach_text
 from gui.words.text import load_catalogue

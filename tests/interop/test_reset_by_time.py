@@ -14,8 +14,7 @@ from broker_core.client.pull_consumer import PullConsumer
 from broker_core.clock import wall_clock_ms
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset, FoundOffset
-from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult
-from gui.operations.offset_times import OffsetsOfTime, TimedOffsets
+from gui.operations.offset_reset import OffsetReset, OffsetsOfTime, ResetOrder, ResetResult, TimedOffsets
 from gui.operations.snapshots import OffsetSnapshots
 from monitoring.admin.offsets import QueueMove
 from tests.support.asking_source import AskingSource, outcome

@@ -40,8 +40,8 @@ class RuleForm(QWidget):
     saved = Signal(object)
     threshold_changed = Signal(float)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._rule: AlertRule | None = None
         self._shown_name = ""
         """Name of the rule in the language of the window."""
@@ -93,7 +93,6 @@ class RuleForm(QWidget):
             self._show(rule)
 
     def set_series(self, names: Sequence[str]) -> None:
-        """Offer these series."""
         if [self.series.itemText(place) for place in range(self.series.count())] == list(names):
             return
         shown = self.series.currentText()

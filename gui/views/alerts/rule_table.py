@@ -27,8 +27,6 @@ _RECORDED_AS = {"unattended_messages": "lag_messages"}
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """A rule and its state."""
-
     rule: AlertRule
     state: AlertState
     findings: tuple[AlertFinding, ...]
@@ -75,8 +73,6 @@ def drawn_series(one: RuleRow, state: ClusterState) -> str:
 
 
 def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
-    """Columns of the table of rules."""
-
     def lack_tip(one: RuleRow) -> str:
         if one.kept_lack is None or not one.lack_words:
             return ""
@@ -102,7 +98,6 @@ def _severity_state(one: RuleRow) -> State | None:
 
 
 def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
-    """Columns of the table of fired alerts."""
     return [
         Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
         Column("text", "Alert", text_of),

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.operations.alert_center import AlertCenter, subject_text
 from gui.operations.history import ChartHistory
@@ -170,7 +171,6 @@ class AlertsView(PageView):
         self.form.name.selectAll()
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether to delete the selected rule."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None
@@ -231,13 +231,7 @@ class AlertsView(PageView):
         self.time_filter.changed.connect(self._filter_told)
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-
-        def accepts(one: RuleRow) -> bool:
-            shown = f"{one.rule.name} {tr(one.rule.name)} {one.rule.series} {series_words(one.rule.series)}".casefold()
-            return all(word in shown for word in words)
-
-        self.rules.set_filter(accepts if words else None)
+        self.rules.set_filter(with_words(text, _searched_text))
 
     def _filter_told(self) -> None:
         bounds = self.time_filter
@@ -350,3 +344,7 @@ def _chips(rows: Sequence[RuleRow], firing: int) -> list[tuple[str, State]]:
     chips = [(tr("{count} firing", count=firing), State.CRITICAL)] if firing else []
     chips += [(tr("{count} pending", count=pending), State.PENDING)] if pending else []
     return chips + ([(tr("{count} cannot be judged", count=unjudged), State.CHECKING)] if unjudged else [])
+
+
+def _searched_text(one: RuleRow) -> str:
+    return f"{one.rule.name} {tr(one.rule.name)} {one.rule.series} {series_words(one.rule.series)}"

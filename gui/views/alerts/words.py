@@ -128,7 +128,6 @@ VERBS = {"dead_letters": "Inspect", "transactions": "Review"}
 
 
 def alert_texts(alert: OpenAlert) -> tuple[str, str]:
-    """Title and reason of an alert."""
     rule, value = alert.rule, alert.finding.value
     kind, _pattern, figure = split_series(rule.series)
     subject = subject_of(alert)
@@ -167,7 +166,6 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
 
 
 def is_about_dead_letters(rule: AlertRule) -> bool:
-    """Whether a rule counts dead letters."""
     kind, pattern, figure = split_series(rule.series)
     return kind == "topic" and pattern.startswith(reserved.DLQ_PREFIX) and figure == "kept_messages" and rule.above
 

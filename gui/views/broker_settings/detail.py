@@ -31,8 +31,8 @@ class SettingDetail(Panel):
     staged = Signal(str, str)
     kept = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self) -> None:
+        super().__init__(" ")
         self._setting: Setting | None = None
         self._value = ""
         self.refusal = ""

@@ -15,7 +15,7 @@ from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import BrokerAnswer
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.operations.requests import RequestChain
+from gui.operations.requests import ReadAnswer, RequestChain
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -29,8 +29,7 @@ from gui.views.broker_settings.changes import (
     warnings_of,
 )
 from gui.views.broker_settings.detail import SettingDetail, human_text, value_text
-from gui.views.broker_settings.explanations import EXPLANATIONS
-from gui.views.broker_settings.subjects import SUBJECTS, subject_of
+from gui.views.broker_settings.explanations import EXPLANATIONS, SUBJECTS, subject_of
 from gui.views.list_filter import ListFilter
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
@@ -93,7 +92,6 @@ def is_shown(one: SettingRow, key: str) -> bool:
 
 
 def setting_columns() -> list[Column[SettingRow]]:
-    """Columns of the table of settings."""
     return [
         Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
         Column("value", "Value", lambda one: values_text(one.setting), kind=CellKind.CODE, tip=_values_tip, width=166),
@@ -143,7 +141,7 @@ class BrokerSettingsView(PageView):
         self._staged: dict[str, str] = {}
         self._undo: list[Values] = []
         self._asked_ms = self._read_ms = -1
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[tuple[BrokerAnswer, list[Setting]]] = LatestQuery(self)
         self.undo_button = said_button(theme, "arrow-counter-clockwise", "Undo…", on_click=self.ask_undo)
         self.review_button = IconButton(theme, "check", " ", role="primary", on_click=self.ask_change)
         self.header.add_action(self.undo_button, self.review_button)
@@ -192,7 +190,8 @@ class BrokerSettingsView(PageView):
     def refresh(self) -> None:
         source = self.context.source
         if source.status is SourceStatus.READY:
-            self._query.ask(source.ask(settings_request()), self._take, self._failed)
+            asked = ReadAnswer(source.ask(settings_request()), lambda answer: (answer, settings_of(answer)))
+            self._query.ask(asked, self._take, self._failed)
 
     # ---- changing ------------------------------------------------------------------------------------------------------
 
@@ -220,7 +219,6 @@ class BrokerSettingsView(PageView):
         return self._ask(title, {"": dict(self._staged)}, undo=False)
 
     def ask_undo(self) -> ActionDialog | None:
-        """Open the dialog that undoes the last change."""
         return self._ask(tr("Take the last change back?"), self._undo[-1], undo=True) if self._undo else None
 
     def _ask(self, title: str, wanted: Values, *, undo: bool) -> ActionDialog | None:
@@ -280,12 +278,8 @@ class BrokerSettingsView(PageView):
         right.setLayout(column(self.detail, self.staged_panel, spacing=Size.GAP))
         self.content.addWidget(PaneSplitter((left, right), (1_200 - DETAIL_WIDTH, DETAIL_WIDTH), grows=0), 1)
 
-    def _take(self, answer: BrokerAnswer) -> None:
-        try:
-            settings = settings_of(answer)
-        except OrbitError as error:
-            self._failed(error)
-            return
+    def _take(self, read: tuple[BrokerAnswer, list[Setting]]) -> None:
+        answer, settings = read
         state = self.context.source.state
         self._settings, self._read_ms = settings, state.taken_ms if state is not None else -1
         self._brokers = list(answer.bodies)
@@ -370,7 +364,6 @@ class BrokerSettingsView(PageView):
 
 
 def searched_text(one: SettingRow) -> str:
-    """The searched text."""
     explanation = EXPLANATIONS.get(one.setting.key, "")
     setting = one.setting
     meanings = " ".join(human_text(setting.key, value) for value in setting.values)

@@ -22,13 +22,11 @@ NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
 
 
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
-    """Columns of the table of clients."""
     note = Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78)
     return [*_identity_columns(), *_traffic_columns(), *_time_columns(times), note]
 
 
 def _identity_columns() -> list[Column[ClientRow]]:
-    """Who a client is, and what it asks for."""
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
         Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
@@ -50,7 +48,6 @@ def _identity_columns() -> list[Column[ClientRow]]:
 
 
 def _traffic_columns() -> list[Column[ClientRow]]:
-    """What a client sends and holds."""
     return [
         number_column(
             "requests",
@@ -113,7 +110,6 @@ def _time_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
 
 
 def mix_columns() -> list[Column[MixRow]]:
-    """Columns of the table of languages and versions."""
     return [
         Column("client", "Language and version", lambda row: row.client, kind=CellKind.STRONG, wants=112),
         Column("share", "Share", lambda row: f"{row.share:.0%}", sort=lambda row: row.share, kind=CellKind.BAR,
@@ -123,7 +119,6 @@ def mix_columns() -> list[Column[MixRow]]:
 
 
 def protocol_text(row: ClientRow) -> str:
-    """The protocol that a client speaks."""
     return tr(row.protocol) if row.protocol else UNKNOWN
 
 
@@ -133,7 +128,6 @@ def kind_text(row: ClientRow) -> str:
 
 
 def kind_tip(row: ClientRow) -> str:
-    """The type of a client."""
     return tr(row.kind) if row.kind else ""
 
 
@@ -163,7 +157,6 @@ def connected_text(row: ClientRow) -> str:
 
 
 def note_text(row: ClientRow) -> str:
-    """The remark on a client, in a word."""
     return "" if row.note is ConnectionNote.NONE else tr(NOTE_NAMES[row.note])
 
 

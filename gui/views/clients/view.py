@@ -30,14 +30,12 @@ from gui.views.clients.columns import (
     section_of,
     topics_text,
 )
-from gui.views.list_filter import ListFilter
+from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.list_read import shown_read
 from gui.views.ownership_history import OwnershipHistory
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
-from gui.widgets.beside_row import BesideRow
-from gui.widgets.columns_button import ColumnsButton
-from gui.widgets.containers import ScrolledPart
+from gui.widgets.containers import BesideRow, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
@@ -319,7 +317,6 @@ class ClientsView(PageView):
 
     @staticmethod
     def _grpc_facts(client: ClientRow) -> list[tuple[str, str]]:
-        """Streams and leases of a client of gRPC."""
         facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
         return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
 
@@ -402,7 +399,6 @@ class ClientsView(PageView):
 
 
 def searched_text(client: ClientRow) -> str:
-    """The searched text."""
     return f"{client.client_id} {client.group} {client.client} {client.address} {topics_text(client)}"
 
 

@@ -100,7 +100,6 @@ class ConnectFields(QWidget):
         self._changed()
 
     def cluster(self) -> Cluster:
-        """The connection of the fields."""
         tls, way, spelled = self.tls.isChecked(), self.way.current, addresses.address_text
         with_tls = {name: _text(field) if tls else "" for name, field in self._files_of_tls()}
         with_socks = {name: _text(field) if way == SOCKS else "" for name, field in self._texts_of_socks()}
@@ -130,7 +129,6 @@ class ConnectFields(QWidget):
         return {part: text for part, text in texts.items() if text}
 
     def show_cluster(self, shown: Cluster) -> None:
-        """Show a connection in the fields."""
         for name, field in (("title", self.name), ("address", self.address), ("access_key", self.access_key),
                             *self._files_of_tls(), *self._texts_of_socks(), *self._texts_of_ssh()):  # fmt: skip
             field.setText(getattr(shown, name))

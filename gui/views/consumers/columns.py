@@ -56,7 +56,6 @@ def health_chip(group: GroupRow, lag: Forecast) -> tuple[str, State]:
 
 
 def group_section(row: GroupRow) -> str:
-    """Section of a group."""
     return SYSTEM_GROUPS if row.is_system else YOUR_GROUPS
 
 
@@ -87,7 +86,6 @@ def standing_state(row: Standing) -> State | None:
 
 
 def group_dot(row: GroupRow) -> State:
-    """State dot of a group."""
     wrong = standing_state(row)
     if wrong is not None:
         return wrong
@@ -188,7 +186,6 @@ def needless_columns(rows: Sequence[PositionRow]) -> set[str]:
 
 
 def position_columns() -> list[Column[PositionRow]]:
-    """Columns of the queue table."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
@@ -204,7 +201,6 @@ def position_columns() -> list[Column[PositionRow]]:
 
 
 def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
-    """Columns of the client table."""
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
                tip=lambda row: f"{row.client_id}\n{row.address}"),
@@ -253,7 +249,6 @@ def _client_text(row: MemberRow) -> str:
 
 
 def subscription_columns() -> list[Column[SubscriptionRow]]:
-    """Columns of the subscription table."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG, width=180),
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO),

@@ -13,13 +13,13 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from broker_core.api import JsonBodyError, OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.api import OrbitError, ProcessQueueInfo, RunningInfo, read_running_info
 from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
 from gui.models.offset_moves import queue_stands, sums_of, undo_moves
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult, result_text
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
@@ -48,7 +48,6 @@ WIDTH, HEIGHT = 780, 620
 
 
 def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
-    """Columns of the table of held queues."""
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda queue: queue.queue_id, str, width=76),
@@ -70,7 +69,7 @@ class ClientDialog(FittedDialog):
         self._context = context
         self._group = group
         self._client_id = member.client_id
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[RunningInfo] = LatestQuery(self)
         self.info: RunningInfo | None = None
         self.setWindowTitle(title_text(member.client_id))
         self.resize(WIDTH, HEIGHT)
@@ -90,11 +89,13 @@ class ClientDialog(FittedDialog):
         self.refresh()
 
     def refresh(self) -> None:
-        """Ask the client again."""
         self.progress.show()
         self.refresh_button.setEnabled(False)
         request = ask_running_info(self._group, self._client_id, stacks=True)
-        self._query.ask(self._context.source.ask(request), self._take, self._failed)
+        asked = self._context.source.ask(request)
+        self._query.ask(
+            ReadAnswer(asked, lambda answer: read_running_info(self._client_id, answer.body)), self._take, self._failed
+        )
 
     def _build(self, member: MemberRow) -> None:
         properties = QWidget()
@@ -115,12 +116,7 @@ class ClientDialog(FittedDialog):
         self.set_foot(row(self.copy_button, self.refresh_button, 1, close))
         self.facts.set_pairs([(tr("Address"), member.address), (tr("Client"), f"{member.language} {member.version}")])
 
-    def _take(self, answer: BrokerAnswer) -> None:
-        try:
-            info = read_running_info(self._client_id, answer.body)
-        except JsonBodyError as error:
-            self._failed(error)
-            return
+    def _take(self, info: RunningInfo) -> None:
         self._idle()
         self.fault.set("")
         self.info = info
@@ -213,7 +209,6 @@ class GroupActions:
         return opened(dialog)
 
     def delete(self, group: GroupRow | None) -> ActionDialog | None:
-        """Ask whether to delete a group."""
         if group is None or self._state is None:
             return None
         if group.is_system:
@@ -226,7 +221,6 @@ class GroupActions:
         return opened(dialog)
 
     def client(self, group: str, member: MemberRow) -> ClientDialog:
-        """Show the state of a client."""
         return opened(ClientDialog(self._context, group, member, self._page))
 
     def _moved(self, result: ResetResult) -> None:

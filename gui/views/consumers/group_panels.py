@@ -41,8 +41,8 @@ class LagHeatPanel(Panel):
 
     queue_chosen = Signal(str, int)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
         self._places: list[tuple[str, int]] = []
         self.lags = HistoryMatrix(context.source, self)
         self.heat = said(HeatMap(context.theme, context.times, State.DELAYED), name="Lag by queue over time")
@@ -82,7 +82,6 @@ class LagHeatPanel(Panel):
 
 
 def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
-    """Columns of the list of rebalances."""
     return [
         Column("at", "Time", lambda row: times.minutes(row.at_ms)[:11] + times.seconds(row.at_ms), sort=lambda row: row.at_ms,
                kind=CellKind.STRONG, width=170),
@@ -93,8 +92,8 @@ def rebalance_columns(times: TimeZoneChoice) -> list[Column[Rebalance]]:
 class OwnershipPanel(QWidget):
     """Strip above, list below. Reads while it is shown, when `show_group` is called with each state."""
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
+        super().__init__()
         self._link, self.time_filter = link, TimeFilter(link, context, self)
         self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
@@ -185,7 +184,6 @@ class SubscriptionsPanel(QWidget):
         self.setLayout(column(*self.findings, fitting_panel(self.grid), 1, spacing=Size.GAP, margins=margins))
 
     def show_findings(self, found: Sequence[MemberFinding]) -> None:
-        """Show the first findings."""
         words = [finding_words(finding) for finding in found[:FINDINGS_SHOWN]]
         said = words + [("", "")] * (FINDINGS_SHOWN - len(words))
         for notice, one in zip(self.findings, said, strict=True):

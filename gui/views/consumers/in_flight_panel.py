@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
-from gui.models.in_flight import InFlightRow, in_flight_rows
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size
@@ -18,11 +19,45 @@ from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said
 from gui.words.text import TimeZoneChoice, count_text, duration_text, tr
 
+
+@dataclass(frozen=True, slots=True)
+class InFlightRow:
+    """Messages of one queue that a group received by POP and has not acknowledged. Times are ms since the epoch."""
+
+    topic: str
+    queue_id: int
+    messages: int
+    next_due_ms: int
+    oldest_ms: int
+    in_order: bool
+    taken_ms: int
+
+    @property
+    def due_in_ms(self) -> int:
+        """Time until the first of them is delivered again; 0 when it is due."""
+        return max(0, self.next_due_ms - self.taken_ms)
+
+    @property
+    def out_for_ms(self) -> int:
+        """For how long the oldest of them has been out."""
+        return max(0, self.taken_ms - self.oldest_ms)
+
+
+def in_flight_rows(page: InFlightPage) -> list[InFlightRow]:
+    """One row a queue, the one that is due next first."""
+    columns = zip(
+        page.topic, page.queue_id, page.messages, page.next_due_ms, page.oldest_ms, page.in_order, strict=True
+    )  # fmt: skip
+    return [
+        InFlightRow(topic, queue_id, messages, next_due_ms, oldest_ms, in_order, page.taken_ms)
+        for topic, queue_id, messages, next_due_ms, oldest_ms, in_order in columns
+    ]
+
+
 READ_AGAIN_MS = 1_000
 
 
 def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
-    """Columns of the list of queues."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
@@ -47,8 +82,8 @@ def _order_tip(row: InFlightRow) -> str:
 class InFlightPanel(QWidget):
     """The list, read again each second while `show_group` is called with each state."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         self._source = context.source
         self._group = ""
         self._asked_ms = -READ_AGAIN_MS

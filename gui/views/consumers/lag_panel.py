@@ -1,4 +1,4 @@
-"""`LagPanel`: figures of one group and its lag over time, in total or by queue."""
+"""`LagPanel`: figures of one group and its lag over time, in total or by queue (`QueueLines`)."""
 
 from __future__ import annotations
 
@@ -8,31 +8,118 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
 from gui.models.consumers import GroupRow, PositionRow
-from gui.operations.history import ChartHistory, EventMarks
+from gui.operations.history import ChartHistory, EventMarks, not_read
+from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_link import ChartLink
-from gui.plots.chart_series import ChartForecast, ChartSeries
+from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
+from gui.plots.ownership_strip import rows_of
 from gui.plots.time_chart import TimeChart
 from gui.theme.style import repolish
 from gui.views.chart_tools import RuleLine, join_charts
 from gui.views.consumers.columns import standing_text
-from gui.views.consumers.queue_lines import QueueLines
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, label, row
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import LaterPart
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
 from gui.words.plain_text import tip_text
-from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, tr
+from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, short_count_text, tr
 from monitoring.group_outlook import GroupOutlook, group_outlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.state import ClusterState
+
+LINES_MAX = 5
+"""More lines are hard to tell apart."""
+OTHERS = "others"
+COLUMNS = 300
+
+
+class QueueLines(QWidget):
+    """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
+
+    Signals:
+        arrived: Other figures arrived; draw again.
+    """
+
+    arrived = Signal()
+
+    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._context, self._link = context, link
+        self._group = ""
+        self._positions: Sequence[PositionRow] = ()
+        self.places: list[tuple[str, int]] = []
+        """Topic and queue of the lines, those that lag most first."""
+        self._matrix = HistoryMatrix(context.source, self, columns=COLUMNS)
+        self._matrix.arrived.connect(self.arrived)
+        self.chart: TimeChart | None = None
+        self._legend_line = row(spacing=-1, margins=(12, 0, 12, 0))
+        self._lines = column(self._legend_line, spacing=0)
+        self.setLayout(self._lines)
+
+    def set_positions(self, group: str, positions: Sequence[PositionRow]) -> None:
+        """Set the queues of the group, those that lag most first."""
+        known = {(row.topic, row.queue_id) for row in positions}
+        if group != self._group or not set(self.places) <= known or (positions and not self.places):
+            self._group = group
+            self.places = []
+        self._positions = positions
+
+    def draw(
+        self, figure: str, factor: float, span_ms: tuple[int, int], marks: Sequence[ChartMark], marks_fault: str = ""
+    ) -> None:
+        """Draw a figure of the positions (``lag_messages``, ``behind_ms``) over a time; the fault is that of the marks."""
+        if not self.places and self._positions:
+            self.places = [(row.topic, row.queue_id) for row in self._positions[:NAMES_MAX]]
+            self._make_chart()
+        if self.chart is None:
+            return
+        from_ms, to_ms = span_ms
+        names = [f"position:{self._group}/{topic}/{queue_id}.{figure}" for topic, queue_id in self.places]
+        self._matrix.show(names, from_ms, to_ms)
+        matrix = self._matrix.matrix
+        points = {}
+        if matrix.values.shape[0] == len(names):
+            x = matrix.seconds
+            for number in range(min(LINES_MAX, len(names))):
+                points[str(number)] = (x, matrix.values[number] * factor)
+            if len(names) > LINES_MAX:
+                rest = matrix.values[LINES_MAX:]
+                unknown = np.isnan(rest).all(axis=0)
+                # Messages add up; of times the longest counts.
+                joined = np.nansum(rest, axis=0) if figure == "lag_messages" else np.fmax.reduce(rest, axis=0)
+                points[OTHERS] = (x, np.where(unknown, np.nan, joined) * factor)
+        self.chart.set_marks(marks, marks_fault)
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, not_read(self._matrix.error))
+
+    def _make_chart(self) -> None:
+        if self.chart is not None:
+            self.chart.deleteLater()
+        several = len({topic for topic, _ in self.places}) > 1
+        titles = rows_of(self.places)
+        series = [
+            ChartSeries(str(number), title if several else tr("Queue {queue}", queue=title))
+            for number, title in enumerate(titles[:LINES_MAX])
+        ]
+        if len(titles) > LINES_MAX:
+            series.append(ChartSeries(OTHERS, "The others"))
+        self.chart = TimeChart(self._context.theme, self._context.times, series, value_text=short_count_text)
+        self.chart.setMinimumHeight(110)
+        join_charts(self._context, self._link, self.chart)
+        while self._legend_line.count():
+            self._legend_line.takeAt(0)
+        # Names of queues may be longer than there is room for.
+        self.chart.legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._legend_line.addWidget(self.chart.legend)
+        self._lines.addWidget(self.chart, 1)
+
 
 LAG, BEHIND, RATE = "lag", "behind", "rate"
 TOTAL, BY_QUEUE = "total", "by queue"
@@ -40,8 +127,6 @@ TOTAL, BY_QUEUE = "total", "by queue"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity of the chart."""
-
     series: str
     """Name within the group in `monitoring.series.History`."""
     factor: float
@@ -59,8 +144,8 @@ NO_OUTLOOK = GroupOutlook(Forecast(math.nan, math.nan))
 class LagPanel(Panel):
     """Facts in a line, the chart below."""
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
-        super().__init__(flush=True, parent=parent)
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
+        super().__init__(flush=True)
         self._context = context
         self._link = link
         self._group: GroupRow | None = None

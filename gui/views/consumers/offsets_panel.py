@@ -35,7 +35,6 @@ def reason_text(reason: str) -> str:
 
 
 def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
-    """Columns of the list of snapshots."""
     return [
         Column("at", "Saved", lambda row: times.minutes(row.snapshot.taken_ms)[:11] + times.seconds(row.snapshot.taken_ms),
                sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=166),
@@ -63,8 +62,8 @@ class OffsetsPanel(QWidget):
     undo_wanted = Signal(object)
     reset_wanted = Signal()
 
-    def __init__(self, context: PageContext, snapshots: OffsetSnapshots, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext, snapshots: OffsetSnapshots) -> None:
+        super().__init__()
         self._snapshots = snapshots
         self._source = context.source
         self._group = ""
@@ -88,7 +87,6 @@ class OffsetsPanel(QWidget):
 
     @property
     def newest(self) -> OffsetSnapshot | None:
-        """The newest snapshot, if any."""
         return self.model.rows[0].snapshot if self.model.rows else None
 
     def show_group(self, group: str) -> None:

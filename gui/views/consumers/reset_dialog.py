@@ -13,11 +13,10 @@ from broker_core.api import OrbitError
 from broker_core.outside import whole_of
 from broker_core.worker.questions.abilities import Ability
 from gui.models.consumers import GroupRow, position_rows, topics_of
-from gui.models.entered_time import entered_time
+from gui.models.messages import entered_time
 from gui.models.offset_moves import MoveSums, offset_at, queue_stands, scale_low, shares_of, sums_of
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
-from gui.operations.offset_reset import OffsetReset, ResetOrder
-from gui.operations.offset_times import OffsetsOfTime, TimedOffsets
+from gui.operations.offset_reset import OffsetReset, OffsetsOfTime, ResetOrder, TimedOffsets
 from gui.operations.queries import LatestQuery
 from gui.operations.snapshots import OffsetSnapshots
 from gui.theme.style import set_role

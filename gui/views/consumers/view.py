@@ -27,6 +27,7 @@ from gui.models.consumers import (
     with_told_owners,
 )
 from gui.models.favourites import FAVOURITES
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.operations.group_facts import ClientInfos, GroupVersions
 from gui.operations.queries import LatestQuery
@@ -57,13 +58,11 @@ from gui.views.consumers.offsets_panel import OffsetsPanel
 from gui.views.list_read import ListRead
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
-from gui.widgets.age_note import AgeNote, age_text
 from gui.widgets.basic import column, fill, label, on_key
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LaterPart, LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField
-from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.notice import Notice
+from gui.widgets.notice import AgeNote, Notice, age_text
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, popup_below
@@ -510,8 +509,7 @@ class ConsumersView(PageView):
         self.foot.setText(" · ".join(filter(None, (words, age_text(state.positions_age_ms())))))
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-        self.groups.set_filter((lambda row: all(word in row.name.casefold() for word in words)) if words else None)
+        self.groups.set_filter(with_words(text, lambda row: row.name))
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker_core.api import addresses
@@ -76,7 +76,6 @@ def state_of(row: LetterRow) -> tuple[str, State]:
 
 
 def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
-    """Columns of the groups."""
     return [
         Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
         number_column("dead", "Dead", lambda row: row.figures.dead,
@@ -135,7 +134,6 @@ def _origins_tip(row: DeadLetterGroup) -> str:
 
 
 def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[LetterRow]]:
-    """Columns of the triage grid."""
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
@@ -154,20 +152,13 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     ]  # fmt: skip
 
 
-def with_words(words: Sequence[str]) -> Callable[[LetterRow], bool]:
-    """A filter for letters that contain all words; words are in lower case."""
-
-    def accepts(row: LetterRow) -> bool:
-        letter = row.letter
-        facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
-        whole = " ".join(facts).casefold()
-        return all(word in whole for word in words)
-
-    return accepts
+def searched_text(row: LetterRow) -> str:
+    letter = row.letter
+    facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
+    return " ".join(facts)
 
 
 def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:
-    """Columns of the waiting retries."""
     return [
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
         number_column("attempt", "Attempt", lambda row: row.attempt, str,

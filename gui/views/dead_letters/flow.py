@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_bytes
-from gui.operations.files import write_file
+from gui.operations.queries import write_file
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow
@@ -22,7 +22,7 @@ from gui.views.dead_letters.resend import resend_dialog
 from gui.views.dead_letters.resend_side import ResendSide
 from gui.views.dead_letters.side import SIDE_WIDTH, LetterSide
 from gui.views.page import PageContext
-from gui.widgets.lazy_tab import LazyTab
+from gui.widgets.containers import LazyTab
 from gui.widgets.popups import ask_to_save, opened
 from gui.widgets.said import on_language
 from gui.widgets.step_bar import StepBar

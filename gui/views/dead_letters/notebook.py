@@ -150,7 +150,6 @@ class NoteBook(QObject):
             self._commands.send(adoption, lambda _done: self._adopted(adoption), self._failed)
 
     def of(self, letter: DeadLetter) -> LetterNote:
-        """The note on a dead letter."""
         note, sent = self._notes.get(letter.offset_message_id, LetterNote()), self._unsaved.get(letter.offset_message_id)
         return note if sent is None else replace(sent, text=note.text)
 

@@ -12,8 +12,8 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import OrbitError, retry_names
 from broker_core.api import names as reserved
 from broker_core.worker.questions.stored_messages import BrowseQueue, FieldValues, MessagePage, ReadFields
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from monitoring.dead_letters import GroupFigures
 from monitoring.sources.base import ClusterSource, Pending
 
@@ -48,7 +48,6 @@ class OriginReader(QObject):
         return self._known.get(group, [])
 
     def read(self, groups: Sequence[GroupFigures]) -> None:
-        """Read the groups that have changed."""
         if self._heads.waiting or self._fields.waiting:
             return
         wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.end_offset]
@@ -61,7 +60,6 @@ class OriginReader(QObject):
         self._heads.ask(InTurn(asks), partial(self._ask_fields, [one.group for one in wanted]), self._failed)
 
     def forget(self) -> None:
-        """Read all groups again."""
         self._read_for.clear()
 
     def _ask_fields(self, groups: list[str], pages: list[MessagePage]) -> None:

@@ -21,8 +21,8 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessage,
 )
 from gui.operations.decoding import DecoderBook, ListMasks
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from monitoring.dead_letters import (
     DeadLetter,
     GroupFigures,

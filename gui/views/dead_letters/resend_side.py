@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import ListMembers, Members
@@ -17,9 +17,8 @@ from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.resend import show_rejected
-from gui.views.messages.send_options import FIELD_PADDING
 from gui.widgets.basic import IconButton, fill, form_layout, label, row
-from gui.widgets.inputs import name_count, write_count
+from gui.widgets.inputs import name_count, number_box, write_count
 from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label, segments
@@ -54,7 +53,8 @@ class ResendSide(Panel):
         self.patch, self.kept = Patch(), frozenset(Part)
         self.target = segments({target.value: TARGET_NAMES[target] for target in ResendTarget})
         self.topic = said(QLineEdit(), hint="Topic")
-        self.rate, self.failures = QSpinBox(), QSpinBox()
+        self.rate = number_box(1, PACE_MAX, PACE_DEFAULT)
+        self.failures = number_box(1, FAILURES_MAX, FAILURES_DEFAULT)
         self._labels = [said_label(text) for text in ("Send to", "Pace", "Stop after")]
         self.changes = label(role="secondary", wrap=True)
         self.repeats = label(role="secondary", wrap=True)
@@ -112,13 +112,7 @@ class ResendSide(Panel):
         self._show()
 
     def _build(self) -> None:
-        self.rate.setRange(1, PACE_MAX)
-        self.rate.setValue(PACE_DEFAULT)
-        self.failures.setRange(1, FAILURES_MAX)
         name_count(self.failures, *_COUNTED)
-        self.failures.setValue(FAILURES_DEFAULT)
-        for number in (self.rate, self.failures):
-            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         fields = QWidget()
         form = form_layout(fields, across=14, down=8)
         target, pace, stop = self._labels

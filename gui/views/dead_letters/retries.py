@@ -11,14 +11,13 @@ from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QWidget
 
-from broker_core.api import JsonBodyError, OrbitError, read_group_settings
+from broker_core.api import GroupConfig, OrbitError, read_group_settings
 from broker_core.outside import whole_of
-from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import retry_columns
@@ -78,7 +77,7 @@ class RetryReader(QObject):
         self._source = source
         self._retry: WaitingRetry | None = None
         self._message: LatestQuery[MessageDetail] = LatestQuery(self)
-        self._settings: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._settings: LatestQuery[GroupConfig] = LatestQuery(self)
         self._limits: dict[str, int] = {}
         self.facts: RetryFacts | None = None
         """Of the last message requested; at first only what its delay level implies."""
@@ -111,16 +110,11 @@ class RetryReader(QObject):
             self._take(attempt, RetryFacts(attempt, self._limits[retry.group], LimitFrom.GROUP))
         else:
             self._take(attempt, None)
-            asked = self._source.ask(ask_settings(retry.group))
+            asked = ReadAnswer(self._source.ask(ask_settings(retry.group)), lambda answer: read_group_settings(answer.body))
             self._settings.ask(asked, partial(self._answered, retry.group, attempt), partial(self._unknown, attempt))
 
-    def _answered(self, group: str, attempt: int, answer: BrokerAnswer) -> None:
-        try:
-            limit = read_group_settings(answer.body).retry_times_max
-        except JsonBodyError as error:
-            self._unknown(attempt, error)
-            return
-        self._limits[group] = limit
+    def _answered(self, group: str, attempt: int, settings: GroupConfig) -> None:
+        self._limits[group] = limit = settings.retry_times_max
         self._take(attempt, RetryFacts(attempt, limit, LimitFrom.GROUP))
 
     def _unknown(self, attempt: int, error: OrbitError) -> None:
@@ -138,8 +132,8 @@ class RetryReader(QObject):
 class RetryLadder(Panel):
     """The attempts of a retry, beside the waiting retries."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(" ")
         self._retry: WaitingRetry | None = None
         self._facts: RetryFacts | None = None
         self.model: ColumnTableModel[Rung] = ColumnTableModel(
@@ -242,7 +236,6 @@ class WaitingRetries(QObject):
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Show the read retries."""
         self._list_read.answered()
         self.model.set_rows(self._reader.retries or [])
         if self._is_shown:

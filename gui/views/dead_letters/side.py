@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy
 
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -37,10 +37,8 @@ class LetterSide(Panel):
     noted = Signal(str)
     marked = Signal(str)
 
-    def __init__(
-        self, theme: ThemeManager, times: TimeZoneChoice, refusal: Callable[[], str], parent: QWidget | None = None
-    ) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, refusal: Callable[[], str]) -> None:
+        super().__init__(" ")
         self._refusal = refusal
         self._times = times
         self._shown_id = self._shown_text = ""

@@ -6,20 +6,20 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
 from gui.connections.cluster import group_of_source
 from gui.models.filter_text import quoted
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import Cut
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
-from gui.views.dead_letters.columns import LetterRow, letter_columns, with_words
-from gui.views.dead_letters.cuts import CutsButton
+from gui.views.dead_letters.columns import LetterRow, letter_columns, searched_text
 from gui.views.dead_letters.flow import STEPS, LetterFlow
-from gui.views.dead_letters.groups import GroupsPanel
+from gui.views.dead_letters.groups import CutsButton, GroupsPanel
 from gui.views.dead_letters.notebook import NoteBook
 from gui.views.dead_letters.origins import OriginReader
 from gui.views.dead_letters.reader import LETTERS_MAX, DeadLetterReader
@@ -32,6 +32,7 @@ from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import SearchField
+from gui.widgets.pane_splitter import splitter
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import error_text
@@ -54,7 +55,7 @@ class DeadLettersView(PageView):
         theme = context.theme
         self._state: ClusterState | None = None
         self._now_ms = 0
-        self._words: list[str] = []
+        self._words = ""
         self._dead_for: tuple[str, int, int] | None = None
         self._retries_read_ms = -RETRIES_AGAIN_MS
         self.notes = NoteBook(context.source, context.settings, self, group=group_of_source(context.source))
@@ -197,16 +198,10 @@ class DeadLettersView(PageView):
         for grid in (self.letter_grid, self.retry_grid):
             self.grids.addWidget(grid)
         fill(table.content, (self.grids, 1), row(self.foot, 1, margins=(12, 5, 12, 5)))
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.addWidget(table)
         for side in (*self.flow.sides.values(), self.ladder):
             self.sides.addWidget(side)
-        split.addWidget(self.sides)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 1)
-        split.setSizes([10 * SIDE_WIDTH, SIDE_WIDTH])
-        self.content.addWidget(split, 1)
+        beside = splitter(Qt.Orientation.Horizontal, (table, 10 * SIDE_WIDTH, 1), (self.sides, SIDE_WIDTH, 0))
+        self.content.addWidget(beside, 1)
 
     def _connect(self) -> None:
         self.group_grid.selected.connect(lambda _group: self._group_chosen())
@@ -359,6 +354,6 @@ class DeadLettersView(PageView):
         self.side.show_proof(self.letter_grid.selected_row, self._now_ms)
 
     def _filter(self, text: str) -> None:
-        self._words = text.casefold().split()
-        self.letters.set_filter(with_words(self._words) if self._words else None)
+        self._words = text.strip()
+        self.letters.set_filter(with_words(text, searched_text))
         self._show_letters()

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.delays import ActOnDelayed, ActOnTimers
 from gui.models.delay import TIMER, WaitingRow
-from gui.models.entered_time import entered_time
+from gui.models.messages import entered_time
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.widgets.basic import label, row
@@ -22,8 +22,6 @@ DELIVER, CANCEL, MOVE = "deliver", "cancel", "move"
 
 
 class DelayActions:
-    """Makes the dialogs."""
-
     def __init__(self, source: ClusterSource, theme: ThemeManager, times: TimeZoneChoice, now_ms: Callable[[], int]) -> None:
         self._source = source
         self._theme = theme
@@ -60,7 +58,6 @@ class DelayActions:
         return self._of(plan, parent)
 
     def move(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
-        """Ask for another time."""
         due = QLineEdit("+10m")
         title = _counted(rows, "Move 1 message to another time", "Move {count} messages to another time")
         plan = ActionPlan(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QWidget
-
 from gui.models.delay import Ahead, DueSample, ahead_of
 from gui.plots.chart_link import ChartLink, LocalRange
 from gui.plots.stacked_bars import BarLayer, StackedBars
@@ -36,8 +34,8 @@ class TimersAhead:
 class AheadPanel(Panel):
     """Bars of delay levels and timers."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
         self._times: TimeZoneChoice = context.times
         self._samples: list[DueSample] = []
         self._timers = TimersAhead()

@@ -57,7 +57,6 @@ class LaneReader(QObject):
         self._go_on()
 
     def forget(self) -> None:
-        """Read everything again."""
         self._query.cancel()
         self._left.clear()
         self._read_ms.clear()

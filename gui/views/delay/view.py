@@ -61,8 +61,8 @@ HOUR_S = 3_600
 class LatenessPanel(Panel):
     """A bar for each bucket, on a logarithmic axis, because the few very late deliveries matter most."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
         self._lateness: Lateness | None = None
         self._is_told = self._is_known = False
         self.bars = said(LogBars(context.theme), name="Deliveries by how late they were")

@@ -55,9 +55,9 @@ class WaitingPanel(Panel):
 
     acted = Signal()
 
-    def __init__(self, context: PageContext, link: ChartLink, parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, link: ChartLink) -> None:
         """Create it; messages due within the selection of ``link`` are shown alone."""
-        super().__init__(" ", flush=True, parent=parent)
+        super().__init__(" ", flush=True)
         theme = context.theme
         self._link, self.time_filter = link, TimeFilter(link, context, self)
         self.time_filter.changed.connect(self._filter)
@@ -110,7 +110,6 @@ class WaitingPanel(Panel):
             self._follow(level.now_ms, level.pending, is_other=changed)
 
     def show_timers(self, figures: TimerTotals) -> None:
-        """Use the figures of the timers."""
         self._timers = figures
         if self.is_timers:
             self._follow(figures.now_ms, figures.pending, is_other=False)
@@ -148,7 +147,6 @@ class WaitingPanel(Panel):
         self.read()
 
     def read(self, *, quietly: bool = False) -> None:
-        """Read the page again."""
         if quietly and self._query.waiting:
             return
         source, (first, second), level = self._context.source, self._starts[-1], self._row
@@ -175,7 +173,6 @@ class WaitingPanel(Panel):
         self.grid.set_loading(not quietly)
 
     def ask(self, action: str) -> ActionDialog | None:
-        """Open the dialog of an action on the selected messages."""
         rows = self.grid.selected_rows
         if not rows:
             return None

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.operations.files import write_file
-from gui.operations.queries import LatestQuery
+from gui.operations.queries import LatestQuery, write_file
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
@@ -52,7 +51,6 @@ _MAKERS: dict[str, Callable[[list[EventRow]], bytes]] = {"csv": events_csv, "jso
 
 
 def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[EventRow]]:
-    """Columns of the table of events."""
     return [
         Column("at", "Time", lambda one: times.shown(one.at_ms, now_ms()), sort=lambda one: one.at_ms,
                tip=lambda one: times.full(one.at_ms), dim=True, width=178, whole=True),

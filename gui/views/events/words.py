@@ -107,7 +107,6 @@ def text_of(row: EventRow) -> str:
 
 
 def is_failure(row: EventRow) -> bool:
-    """Whether an action failed."""
     return row.group is EventGroup.ACTION and row.text.partition(":")[0].endswith(FAILED)
 
 

@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Signal
 from broker_core.api import OrbitError, Rejection, Wanted, rejection
 from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
 from monitoring.sources.base import ClusterSource
@@ -87,7 +87,6 @@ class Audience(QObject):
 
 
 def groups_of_topic(state: ClusterState | None, topic: str) -> list[str]:
-    """Names of the groups with a position on a topic."""
     if state is None or topic not in state.catalog.topics:
         return []
     catalog = state.catalog

@@ -79,8 +79,8 @@ class BodyPane(QWidget):
 
     shown = Signal(object)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self._detail: MessageDetail | None = None
@@ -120,7 +120,6 @@ class BodyPane(QWidget):
     # ---- what its owner calls --------------------------------------------------------------------------------------
 
     def show_body(self, detail: MessageDetail) -> None:
-        """Read and show the body of a message."""
         if self._detail is None or detail.topic != self._detail.topic:
             self.encoding.setCurrentIndex(0)
         self._detail = detail
@@ -139,12 +138,10 @@ class BodyPane(QWidget):
         self.text.mark([] if pattern is None else marked_spans(text, pattern, is_literal=is_literal))
 
     def open_rules(self) -> DecodingRulesDialog:
-        """Open the decoder rules, at the one for this topic."""
         topic = self._detail.topic if self._detail is not None else ""
         return opened(DecodingRulesDialog(self.book, self._context.theme, topic, self))
 
     def choose_view(self, key: str) -> None:
-        """Show the body in another way."""
         self._wanted_view = key
         self.switch.choose(key)
         self._show()

@@ -6,8 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QCompleter, QLineEdit, QSlider, QToolTip, QWidget
 
 from broker_core.outside import whole_of
-from gui.models.entered_time import entered_time
-from gui.models.messages import ALL_QUEUES, topic_names
+from gui.models.messages import ALL_QUEUES, entered_time, topic_names
 from gui.models.queue_window import QueueWindow, TopicSpan, queue_ids
 from gui.operations.filter_memory import FilterMemory
 from gui.theme.manager import ThemeManager
@@ -45,8 +44,8 @@ class BrowseBar(QWidget):
     id_chosen = Signal(str)
     new_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory) -> None:
+        super().__init__()
         self._times = times
         self._now_ms = 0
         self._window: QueueWindow | None = None

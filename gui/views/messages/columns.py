@@ -7,8 +7,7 @@ from collections.abc import Callable
 from broker_core.api import Marks
 from gui.models.consumption import Consumed, Consumption
 from gui.models.lifeline import LifeEvent
-from gui.models.message_properties import PropertyRow
-from gui.models.message_words import PropertyWords
+from gui.models.message_words import PropertyRow, PropertyWords
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column, number_column
 from gui.theme.tokens import State
@@ -150,7 +149,6 @@ def property_columns(words: PropertyWords, *, narrow: bool = False) -> list[Colu
 
 
 def life_columns(times: TimeZoneChoice) -> list[Column[LifeEvent]]:
-    """Columns of the table of events."""
     return [
         Column(
             "time",

@@ -18,8 +18,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHeaderView, QLineEdit, QWid
 from broker_core.api import OrbitError
 from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage, ReadMessageById
-from gui.models.message_properties import property_rows
-from gui.models.message_words import record_facts
+from gui.models.message_words import property_rows, record_facts
 from gui.models.messages import KEYS
 from gui.models.table import first_word
 from gui.operations.decoding import DecoderBook, patient

@@ -38,8 +38,8 @@ class PropertyEditor(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._lines: list[_Line] = []
         self._rest: tuple[tuple[str, str], ...] = ()
@@ -72,7 +72,6 @@ class PropertyEditor(QWidget):
         show_text(self.rest_words, tr("Without a line here, sent unchanged: {count}", count=count) if self._rest else "")
 
     def add(self, name: str = "", value: str = "") -> None:
-        """Add a line."""
         line = _Line(self._theme, name, value)
         line.name.textChanged.connect(self.changed)
         line.value.textChanged.connect(self.changed)
@@ -122,13 +121,7 @@ class ComposeForm(QWidget):
     changed = Signal()
 
     def __init__(
-        self,
-        theme: ThemeManager,
-        state: Callable[[], ClusterState | None],
-        *,
-        is_new: bool,
-        is_narrow: bool = False,
-        parent: QWidget | None = None,
+        self, theme: ThemeManager, state: Callable[[], ClusterState | None], *, is_new: bool, is_narrow: bool = False
     ) -> None:
         """Create it.
 
@@ -137,9 +130,8 @@ class ComposeForm(QWidget):
             state: Returns the present topics and queues to choose from.
             is_new: Whether the message is new, with variables to fill in.
             is_narrow: Whether the fields are side by side; then the owner sets the topic (`set_topic`).
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._state = state
         self._original = b""
         self._original_text = ""
@@ -272,7 +264,6 @@ class ComposeForm(QWidget):
     # ---- words under the body --------------------------------------------------------------------------------------
 
     def show_note(self, files: str, first_text: str) -> None:
-        """Describe the body."""
         is_json = first_text.lstrip().startswith(("{", "[")) and not self.body.is_held
         fault = json_fault(first_text) if is_json and not self.is_bytes and not files else ""
         self.body_note.setText(files or self._note(first_text, fault))

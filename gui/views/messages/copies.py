@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import json_text, laid_out_json, tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.message_properties import property_rows
+from gui.models.message_words import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.models.table_text import as_markdown
 from gui.widgets.popups import new_menu, popup_below

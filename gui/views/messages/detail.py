@@ -7,8 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.models.message_properties import PropertyRow, property_rows
-from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
+from gui.models.message_words import PropertyRow, PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
 from gui.views.acting import set_acting
@@ -33,10 +32,8 @@ from monitoring.payload.shown import ShownBody
 
 
 class MessageDetailPane(Panel):
-    """Shows the selected message."""
-
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(flush=True, parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(flush=True)
         theme, self._context = context.theme, context
         self.detail: MessageDetail | None = None
         """The shown message."""
@@ -77,7 +74,6 @@ class MessageDetailPane(Panel):
         self.show_nothing()
 
     def show_nothing(self) -> None:
-        """Show that no message is selected."""
         self.detail = None
         self.progress.hide()
         self.placeholder.show_empty(tr("Select a message to read it."))

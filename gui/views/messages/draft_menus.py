@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from gui.models.messages import MessageDraft
 from gui.settings.values import listed, named
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name
 from gui.widgets.saved_menu import add_saved
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import bytes_text, count_text, tr
@@ -160,11 +160,9 @@ class TemplatesMenu(QMenu):
             self._write(with_template(self.templates, name, draft))
 
     def forget(self, name: str) -> None:
-        """Delete a template."""
         self._write({kept: draft for kept, draft in self.templates.items() if kept != name})
 
     def ask_save(self) -> QInputDialog:
-        """Ask for the name of a new template."""
         words = tr("Name of the template; one that exists is replaced.")
         return ask_name(self._parent, tr("Save as a template"), words, "", self.save)
 

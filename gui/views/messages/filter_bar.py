@@ -19,8 +19,7 @@ from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
 from gui.views.messages.filter_edit import FilterEdit
 from gui.widgets.basic import ElidedLabel, IconButton, column, fill, row, take_out
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name, new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, menu_text
 from gui.words.error_words import error_text
@@ -53,10 +52,9 @@ class FilterBar(QWidget):
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         example: str = EXAMPLE,
-        parent: QWidget | None = None,
     ) -> None:
         """Create an empty bar; times like -15m count from ``now_ms``, and ``example`` is its placeholder."""
-        super().__init__(parent)
+        super().__init__()
         self._theme = theme
         self._memory = memory
         self._now_ms = now_ms
@@ -143,7 +141,6 @@ class FilterBar(QWidget):
         self.edit.mark(position if isinstance(position, int) else -1, length if isinstance(length, int) else 0)
 
     def focus(self) -> None:
-        """Focus the text."""
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.edit.selectAll()
 
@@ -202,7 +199,6 @@ class FilterBar(QWidget):
         menu.popup(self.saved_button.mapToGlobal(self.saved_button.rect().bottomLeft()))
 
     def ask_name(self) -> QInputDialog:
-        """Ask for the name of the filter to save."""
         text = tr("Name of the filter; one of the same name is replaced")
         return ask_name(self, tr("Save this filter…"), text, self.text, self._save)
 

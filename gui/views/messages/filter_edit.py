@@ -13,7 +13,7 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextOption,
 )
-from PySide6.QtWidgets import QCompleter, QListView, QWidget
+from PySide6.QtWidgets import QCompleter, QListView
 
 from gui.models.filter_text import Completion, PieceKind, Vocabulary, completion, pieces
 from gui.theme.fonts import mono_font
@@ -88,8 +88,8 @@ class FilterEdit(LongTextEdit):
     given_up = Signal()
     stepped = Signal(int)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent, editable=True)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(editable=True)
         self.vocabulary = Vocabulary()
         self._shown = ""
         self._completion = Completion(0, 0, ())

@@ -21,8 +21,8 @@ from broker_core.api import (
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
-from gui.operations.in_turn import InTurn
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import InTurn
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason

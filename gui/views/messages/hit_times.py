@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
 
 from gui.models.stored_order import Int64s
 from gui.plots.chart_link import ChartLink, LocalRange
@@ -102,8 +101,8 @@ class HitTimes(Panel):
 
     span_chosen = Signal(object, object)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__()
         self._times = times
         self.histogram = HitHistogram()
         self.title_line = label(role="caption")

@@ -30,8 +30,8 @@ WARNING = "warning: "
 class JobView(QWidget):
     """Hidden until the job begins."""
 
-    def __init__(self, theme: ThemeManager, job: MessageJob, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, job: MessageJob) -> None:
+        super().__init__()
         self._job = job
         self.line = ProgressLine(theme)
         self.outcome = label(role="info", wrap=True, selectable=True)
@@ -84,7 +84,6 @@ class JobDialog(FittedDialog):
             super().reject()
 
     def write_buttons(self, *, can_pause: bool) -> None:
-        """Write what the buttons do now."""
         self.pause_button.setVisible(self.job.is_running and can_pause)
         self.pause_button.setText(tr("Go on") if self.job.state is JobState.PAUSED else tr("Pause"))
         self.close_button.setText(tr("Stop") if self.job.is_running else tr("Close"))
@@ -97,7 +96,6 @@ class JobDialog(FittedDialog):
 
 
 def filter_view(theme: ThemeManager, chosen: Chosen) -> CodeView:
-    """The filter of the chosen messages, to be read."""
     view = CodeView(theme)
     view.setPlainText(chosen.filter)
     view.setLineWrapMode(CodeView.LineWrapMode.WidgetWidth)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView, QWidget
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from broker_core.api import json_text, laid_out_json, members_of, without_half_pairs
 from gui.theme.fonts import mono_font
@@ -110,13 +110,11 @@ class JsonTreeModel(QAbstractItemModel):
         self._root: Node | None = None
 
     def set_value(self, value: object) -> None:
-        """Show another value."""
         self.beginResetModel()
         self._root = Node("", value)
         self.endResetModel()
 
     def node(self, index: Index) -> Node | None:
-        """The node of an index."""
         found = index.internalPointer() if index.isValid() else None
         return found if isinstance(found, Node) else None
 
@@ -160,8 +158,8 @@ class JsonTreeModel(QAbstractItemModel):
 class JsonTree(QTreeView):
     """Shows a JSON value; keys, texts and numbers in their colours."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__()
         self._model = JsonTreeModel(self)
         self.setModel(self._model)
         self._delegate = _NodeDelegate(theme, times, self)

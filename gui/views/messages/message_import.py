@@ -56,7 +56,6 @@ class MessageImport(QObject):
         return tr("{count} messages of {names}, {size}, to {topics}", count=count, names=self._names, size=size, topics=named)
 
     def ask_files(self) -> QFileDialog:
-        """Let the user choose files."""
         dialog = QFileDialog(self._parent, tr("Import messages"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setNameFilters([tr("Messages (*.jsonl *.csv *.parquet)"), tr("Each file a body (*)")])

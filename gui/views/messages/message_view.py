@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QStackedWidget, QWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.stored_messages import (
@@ -19,14 +19,12 @@ from broker_core.worker.questions.stored_messages import (
     ReadMessageById,
 )
 from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
-from gui.models.message_properties import property_rows
-from gui.models.message_words import PropertyWords, level_delay_ms, record_facts
+from gui.models.message_words import PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
-from gui.operations.files import write_file
-from gui.operations.queries import LatestQuery
+from gui.operations.queries import LatestQuery, write_file
 from gui.plots.life_line import LifeLinePicture
-from gui.theme.tokens import Size, State
+from gui.theme.tokens import State
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
@@ -41,6 +39,7 @@ from gui.widgets.containers import ScrolledPart
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
 from gui.widgets.notice import Placeholder
+from gui.widgets.pane_splitter import splitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import ask_to_save, new_menu, opened
 from gui.widgets.said import on_language, said, said_button, segments
@@ -166,7 +165,6 @@ class MessageView(PageView):
         return opened(CompareDialog(self.context, self.body.book, self._detail, others, self))
 
     def ask_download(self) -> QFileDialog | None:
-        """Ask for the file of the body."""
         if self._detail is None or not self.download_button.isEnabled():
             return None
         name = f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin"
@@ -242,14 +240,8 @@ class MessageView(PageView):
         self.property_panel.content.addWidget(self._facts)
         # What its views would like to have is taken from the events, which say more in a line.
         self.body_panel.setMinimumWidth(BODY_WIDTH_MIN)
-        below = QSplitter(Qt.Orientation.Horizontal)
-        for panel, width in ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280)):
-            below.addWidget(panel)
-            below.setStretchFactor(below.count() - 1, width)
-        below.setSizes([620, 300, 280])
-        below.setChildrenCollapsible(False)
-        below.setHandleWidth(Size.GAP)
-        self._below = below
+        widths = ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280))
+        self._below = below = splitter(Qt.Orientation.Horizontal, *((panel, width, width) for panel, width in widths))
         fill(self.content, (self.placeholder, 1), self.life_panel, (below, 1))
 
     # ---- showing -------------------------------------------------------------------------------------------------------

@@ -56,8 +56,8 @@ class QueuePages(Panel):
     newer = Signal(int)
     send_wanted = Signal()
 
-    def __init__(self, context: PageContext, masks: ListMasks, parent: QWidget | None = None) -> None:
-        super().__init__(flush=True, parent=parent)
+    def __init__(self, context: PageContext, masks: ListMasks) -> None:
+        super().__init__(flush=True)
         self._source = context.source
         self._masks = masks
         self._consumption = Consumption()

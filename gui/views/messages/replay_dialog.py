@@ -23,10 +23,9 @@ from gui.operations.reports import open_in_desktop
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import topic_choice
 from gui.views.messages.job_view import JobDialog, filter_view, found_words
-from gui.views.messages.send_options import FIELD_PADDING
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, fill, form_layout, label, row, show_text
-from gui.widgets.inputs import NameBox, SegmentedControl
+from gui.widgets.inputs import FIELD_PADDING, NameBox, SegmentedControl
 from gui.widgets.popups import ask_file, ask_folder
 from gui.widgets.production_bar import production_name
 from gui.widgets.said import push_button

@@ -51,7 +51,6 @@ def popup_menu(grid: DataGrid[Any], actions: Iterable[Action], add_copies: Calla
 
 
 def add_row_copies(menu: QMenu, grid: DataGrid[MessageRow], message: MessageRow) -> None:
-    """Add the copies of a message to a menu."""
     clipboard = QGuiApplication.clipboard()
     if message.keys:
         menu.addAction(tr("Copy keys"), partial(clipboard.setText, message.keys))

@@ -13,7 +13,6 @@ from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filt
 from broker_core.worker.questions.searches import SearchHits
 from gui.models.consumption import Consumption
 from gui.models.filter_text import quoted, within_times
-from gui.models.hit_conditions import cell_conditions
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.operations.decoding import ListMasks
@@ -29,12 +28,11 @@ from gui.views.messages.columns import CONSUMPTION, hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import Hand
-from gui.views.messages.hit_fields import HitFields
+from gui.views.messages.hit_fields import HitFields, cell_conditions
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.row_menu import add_row_copies
-from gui.views.messages.search_bound import SearchBound, bound_words
-from gui.views.messages.search_progress import SearchProgress
+from gui.views.messages.search_progress import SearchBound, SearchProgress, bound_words
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row
 from gui.widgets.data_grid import DataGrid
@@ -156,7 +154,6 @@ class SearchPanel(QWidget):
         self._drop()
 
     def focus(self) -> None:
-        """Focus the filter."""
         self.bar.focus()
 
     def _write_texts(self) -> None:

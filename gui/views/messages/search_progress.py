@@ -1,10 +1,11 @@
-"""`SearchProgress`: plan, progress and result of a search."""
+"""`SearchProgress`: plan, progress and result of a search; `SearchBound`: only the newest or oldest so many messages."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QComboBox
 
+from broker_core.worker.questions.searches import FoundBound
 from gui.operations.search import SearchRun, SearchState
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -12,10 +13,52 @@ from gui.widgets.basic import ElidedLabel, IconButton, column, label, row, show_
 from gui.widgets.chip import Chip
 from gui.widgets.panel import Panel
 from gui.widgets.progress_line import ProgressLine
-from gui.widgets.said import on_language, said_button, said_label
+from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
-from gui.words.text import KnownTexts, count_text, duration_text, tr
+from gui.words.text import KnownTexts, TimeZoneChoice, count_text, duration_text, tr
+
+COUNTS = (1_000, 10_000, 100_000)
+
+
+class SearchBound(QComboBox):
+    """All messages, the newest so many, or the oldest; see `broker_core.worker.questions.searches.FindBound`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        said(self, name="Messages searched", tip="Which messages are searched, by the time of storing")
+        for count, oldest in ((0, False), *((count, oldest) for oldest in (False, True) for count in COUNTS)):
+            self.addItem("", (count, oldest))
+        on_language(self, self._write)
+
+    @property
+    def messages(self) -> int:
+        """How many messages; 0: all."""
+        return int(self.currentData()[0])
+
+    @property
+    def oldest(self) -> bool:
+        return bool(self.currentData()[1])
+
+    def choose(self, count: int, *, oldest: bool = False) -> None:
+        """Choose as the user would."""
+        self.setCurrentIndex(next(place for place in range(self.count()) if self.itemData(place) == (count, oldest)))
+        self.activated.emit(self.currentIndex())
+
+    def _write(self) -> None:
+        for place in range(self.count()):
+            count, oldest = self.itemData(place)
+            words = tr("Oldest {count}", count=count_text(count)) if oldest else tr("Newest {count}", count=count_text(count))
+            self.setItemText(place, words if count else tr("All messages"))
+
+
+def bound_words(found: FoundBound, times: TimeZoneChoice, *, oldest: bool) -> str:
+    """Which messages are searched."""
+    count, at = count_text(found.messages), times.full(found.at_ms)
+    if oldest:
+        return tr("the oldest {count} messages, stored before {time}", count=count, time=at)
+    return tr("the newest {count} messages, stored from {time} on", count=count, time=at)
+
 
 RATE_INTERVAL_MS = 500
 _WORDS = {
@@ -67,8 +110,8 @@ _PLANS = KnownTexts(
 class SearchProgress(Panel):
     """See the module. Its timer runs only while a search runs and it is visible."""
 
-    def __init__(self, theme: ThemeManager, run: SearchRun, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self, theme: ThemeManager, run: SearchRun) -> None:
+        super().__init__()
         self._run = run
         self.word = label(role="strong")
         self.counts = label()

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLineEdit, QWidget
 
 from broker_core.api import UnclearTimeError
 from gui.models.compose import BURST_MESSAGES_MAX, BURST_RATE_MAX, delivery_value
 from gui.theme.fonts import mono_font
 from gui.widgets.basic import row
-from gui.widgets.inputs import name_count, write_count
+from gui.widgets.inputs import name_count, number_box, write_count
 from gui.widgets.said import on_language, said, said_label, say_items
 from gui.words.error_words import error_line
 from gui.words.plain_text import tip_text
@@ -21,7 +21,6 @@ from gui.words.text import tr
 from monitoring.compose.delivery import SHARDING_KEY, When
 from monitoring.compose.template import VARIABLES
 
-FIELD_PADDING = 6
 _COUNTED = (" message", " messages")
 _CHOICE_CHARACTERS = 9
 """Width of a choice in a narrow form; its list is wider."""
@@ -50,16 +49,16 @@ class SendOptions(QWidget):
 
     changed = Signal()
 
-    def __init__(self, *, fills: bool, parent: QWidget | None = None) -> None:
+    def __init__(self, *, fills: bool) -> None:
         """Create them; ``fills`` is the first state of filling in variables."""
-        super().__init__(parent)
+        super().__init__()
         self.sharding_key = said(QLineEdit(), hint="Equal keys go to one queue, in order")
         self.when = QComboBox()
         self.when_text = QLineEdit()
         self.fills = said(QCheckBox(), text="Fill in variables")
         self.transaction = QComboBox()
-        self.count = QSpinBox()
-        self.rate = said(QSpinBox(), suffix=" per second")
+        self.count = number_box(1, BURST_MESSAGES_MAX, 1, grouped=True)
+        self.rate = said(number_box(1, BURST_RATE_MAX, 100), suffix=" per second")
         self.fills.setChecked(fills)
         say_items(self.when, [title for _when, title, _example in _WHEN])
         for end, title in _ENDS:
@@ -67,19 +66,13 @@ class SendOptions(QWidget):
         say_items(self.transaction, [title for _end, title in _ENDS])
         self.transaction.currentIndexChanged.connect(self.changed)
         self.sharding_key.setFont(mono_font())
-        self.count.setRange(1, BURST_MESSAGES_MAX)
         name_count(self.count, *_COUNTED)
-        self.count.setGroupSeparatorShown(True)
-        self.rate.setRange(1, BURST_RATE_MAX)
-        self.rate.setValue(100)
         self.fills.setToolTip(tip_text(", ".join(VARIABLES)))
         self.when.currentIndexChanged.connect(self._when_changed)
         self.fills.toggled.connect(self.changed)
         self.count.valueChanged.connect(self._count_changed)
         for text in (self.sharding_key, self.when_text):
             text.textChanged.connect(self.changed)
-        for number in (self.count, self.rate):
-            number.lineEdit().setTextMargins(FIELD_PADDING, 0, 0, 0)
         self.rate.setEnabled(False)
         self._when_changed()
         named = (
@@ -127,7 +120,6 @@ class SendOptions(QWidget):
         write_count(self.count, *_COUNTED)
 
     def add_to(self, form: QFormLayout) -> None:
-        """Add the lines to the form of the dialog."""
         form.addRow(said_label("Sharding key"), self.sharding_key)
         form.addRow(said_label("Delivery"), row(self.when, (self.when_text, 1)))
         form.addRow(said_label("Transaction"), self.transaction)
@@ -145,7 +137,6 @@ class SendOptions(QWidget):
         form.addRow(said_label("Delivery"), line)
 
     def add_order_and_repeat(self, form: QFormLayout) -> None:
-        """Add the other lines to a narrow form."""
         form.addRow(said_label("Sharding key"), row((self.sharding_key, 1), self.fills))
         form.addRow(said_label("Repeat"), row(self.count, self.rate, 1))
 

@@ -37,7 +37,6 @@ class SendDialogs(QObject):
         """The state from which the dialogs offer names; None: unknown."""
 
     def send(self, topic: str) -> ComposeDialog:
-        """Send a new message."""
         context = self._context
         return self._composing(
             ComposeDialog(context.source, context.theme, self.state, topic=topic, settings=context.settings, parent=self._page)

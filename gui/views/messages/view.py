@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail, SendReceipt
@@ -14,7 +14,6 @@ from gui.models.messages import ALL_QUEUES, MessageRow, busiest_topic
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
-from gui.theme.tokens import Size
 from gui.views.acting import set_acting, unless_refused
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.browse_bar import BrowseBar
@@ -30,6 +29,7 @@ from gui.views.messages.sending import SendDialogs
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.widgets.basic import on_key
 from gui.widgets.containers import PartBar
+from gui.widgets.pane_splitter import splitter
 from gui.widgets.said import on_language, said_button, say_tabs
 from gui.words.text import tr
 from monitoring.sources.base import SourceStatus
@@ -71,15 +71,8 @@ class MessagesView(PageView):
         self.content.addWidget(self.tabs)
         self._tops.addWidget(self.bar)
         self.content.addWidget(self._tops)
-        split = QSplitter(Qt.Orientation.Horizontal)
         self._tables.addWidget(self.pages)
-        split.addWidget(self._tables)
-        split.addWidget(self.detail)
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setStretchFactor(0, 7)
-        split.setStretchFactor(1, 3)
-        split.setSizes([850, 370])
+        split = splitter(Qt.Orientation.Horizontal, (self._tables, 850, 7), (self.detail, 370, 3))
         self.detail.setMinimumWidth(300)
         self.content.addWidget(split, 1)
         self.set_parts(grid=self.grid, find=self._focus_filter, detail=self.detail)
@@ -171,7 +164,6 @@ class MessagesView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_send(self) -> ComposeDialog:
-        """Open the dialog that sends a new message."""
         return self.sending.send(self.pages.topic)
 
     def open_by_id(self, message_id: str) -> None:

@@ -69,7 +69,6 @@ class AttentionPanel(Panel):
         on_language(self, self._show)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show the alerts with their ages."""
         self._now_ms = state.taken_ms
         self._state = state
         # A look goes through all names; alerts are asked for as often.
@@ -165,7 +164,6 @@ class AttentionPanel(Panel):
         return menu
 
     def row_menu(self, alert: OpenAlert) -> QMenu:
-        """The menu of one alert."""
         menu = new_menu(self)
         add_mute_times(menu, partial(self._mute, alert))
         menu.addSeparator()

@@ -49,7 +49,6 @@ class MessageFlow:
 
 
 def message_flow(state: ClusterState) -> MessageFlow:
-    """Figures of the message flow."""
     rates = _TopicRates(state)
     groups = own_groups(state)
     behind = state.group_behind_ms[groups]

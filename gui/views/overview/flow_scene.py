@@ -11,7 +11,7 @@ from enum import Enum
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State, Tokens, mix
@@ -100,8 +100,8 @@ class _Line:
 class FlowScene(CardArea):
     """Draws a `FlowPicture`."""
 
-    def __init__(self, tokens: Tokens, parent: QWidget | None = None) -> None:
-        super().__init__(lambda: self._rects, parent)
+    def __init__(self, tokens: Tokens) -> None:
+        super().__init__(lambda: self._rects)
         self._tokens = tokens
         self.picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}

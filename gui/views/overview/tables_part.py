@@ -17,8 +17,8 @@ from gui.views.overview.figures import busiest_topics, disk_share, lagging_group
 from gui.views.overview.tiles import DISK_LIMIT_SHARE
 from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, fill
-from gui.widgets.beside_row import BesideRow
 from gui.widgets.chip import Chip
+from gui.widgets.containers import BesideRow
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import Meter
 from gui.widgets.panel import Panel
@@ -137,8 +137,12 @@ class TablesPart(QWidget):
         self._context = context
         self._play = play
         theme = context.theme
-        self.topics = ColumnTableModel(busiest_columns(self._put_rates), lambda row: row.name, parent=self)
-        self.groups = ColumnTableModel(lag_columns(self._lags), lambda row: row.name, parent=self)
+        self.topics = ColumnTableModel(
+            busiest_columns(lambda topic: self._line(f"topic:{topic}.put_rate")), lambda row: row.name, parent=self
+        )
+        self.groups = ColumnTableModel(
+            lag_columns(lambda group: self._line(f"group:{group}.lag_messages")), lambda row: row.name, parent=self
+        )
         self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)
         self.broker_chip = Chip(theme)
@@ -168,7 +172,6 @@ class TablesPart(QWidget):
         self.show_status(context.source.status)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show new figures."""
         limits = self._context.alerts.lag_limits
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
         self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
@@ -204,12 +207,6 @@ class TablesPart(QWidget):
         series = self._context.history.series(name)
         values: list[float] = series.window(state.taken_ms - SPARKLINE_MS, state.taken_ms, SPARKLINE_POINTS)[1].tolist()
         return values
-
-    def _put_rates(self, topic: str) -> Sequence[float]:
-        return self._line(f"topic:{topic}.put_rate")
-
-    def _lags(self, group: str) -> Sequence[float]:
-        return self._line(f"group:{group}.lag_messages")
 
     def _show_meters(self, state: ClusterState) -> None:
         disk = disk_share(state)

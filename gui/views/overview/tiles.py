@@ -35,8 +35,6 @@ DISK_LIMIT_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class TileText:
-    """Texts of a tile."""
-
     value: str
     unit: str = ""
     fact: str = ""
@@ -79,7 +77,6 @@ class TileRow(QWidget):
             line.addWidget(tile, 1)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show new figures."""
         for key, tile in self.tiles.items():
             text = self._text(key, state)
             tile.set_value(text.value, text.unit, text.fact, text.state)

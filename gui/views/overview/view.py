@@ -29,9 +29,7 @@ from gui.views.overview.tables_part import TablesPart
 from gui.views.overview.tiles import TileRow
 from gui.views.page import PageContext, PageView
 from gui.widgets.basic import IconButton, column
-from gui.widgets.beside_row import BesideRow
-from gui.widgets.containers import ScrolledPart
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import BesideRow, LaterPart, ScrolledPart
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.outlooks import growth_text

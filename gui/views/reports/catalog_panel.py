@@ -24,8 +24,8 @@ class CatalogPanel(QWidget):
 
     chosen = Signal(object)
 
-    def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, specs: tuple[ReportSpec, ...]) -> None:
+        super().__init__()
         self._theme = theme
         self._headings: list[tuple[str, QLabel]] = []
         self._groups: dict[str, list[ReportSpec]] = {}
@@ -63,7 +63,6 @@ class CatalogPanel(QWidget):
         self._lines.insertLayout(self._lines.count() - 1, grid)
 
     def show_chosen(self, name: str) -> ReportCard | None:
-        """Mark the card of a report and return it."""
         for card in self.cards:
             card.set_chosen(chosen=card.spec.name == name)
         return next((card for card in self.cards if card.spec.name == name), None)
@@ -76,7 +75,6 @@ class CatalogPanel(QWidget):
             heading.setVisible(any(not card.isHidden() for card in self.cards if card.spec.group == group))
 
     def show_last(self, name: str, text: str) -> None:
-        """Show when a report last ran."""
         for card in self.cards:
             if card.spec.name == name:
                 card.last.setText(text)
@@ -112,11 +110,9 @@ class ReportCard(QFrame):
 
     @property
     def searched_text(self) -> str:
-        """What the filter looks at."""
         return f"{self._title.whole_text()} {self._summary.whole_text()} {self.spec.name} {self.spec.title}".casefold()
 
     def set_chosen(self, *, chosen: bool) -> None:
-        """Mark the card."""
         if bool(self.property("chosen")) != chosen:
             self.setProperty("chosen", chosen)
             repolish(self)

@@ -44,10 +44,8 @@ class ChartsPanel(QScrollArea):
 
     scrolled = Signal(int)
 
-    def __init__(
-        self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice) -> None:
+        super().__init__()
         self._theme, self._times, self._time_range = theme, times, time_range
         self._charts: Sequence[ResultChart] = ()
         self.time_charts: list[tuple[TimeChart, Points]] = []

@@ -42,7 +42,6 @@ RUN_STATES: dict[RunState, tuple[str, State]] = {
 
 
 def run_columns(times: TimeZoneChoice) -> list[Column[PastRun]]:
-    """Columns of the history."""
     return [
         Column("report", "Report", lambda run: tr(run.title), kind=CellKind.STRONG, tip=lambda run: str(run.folder)),
         Column("made", "Made", lambda run: minute_text(run.created_ms, times), sort=lambda run: run.created_ms,

@@ -62,8 +62,8 @@ class FormPanel(Panel):
 
     run_wanted = Signal(object)
 
-    def __init__(self, theme: ThemeManager, runner: ReportRunner, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
+    def __init__(self, theme: ThemeManager, runner: ReportRunner) -> None:
+        super().__init__()
         self._theme = theme
         self._runner = runner
         self._spec: ReportSpec | None = None

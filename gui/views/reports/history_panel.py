@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy
 
 from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
@@ -17,8 +17,7 @@ from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_loss
+from gui.widgets.popups import ask_loss, new_menu
 from gui.widgets.said import on_language, said
 from gui.words.error_words import error_line, error_text
 from gui.words.text import TimeZoneChoice, shown_language, tr
@@ -46,8 +45,8 @@ class HistoryPanel(Panel):
     again_wanted = Signal(object)
     failed = Signal(str)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, folder: Path, parent: QWidget | None = None) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, folder: Path) -> None:
+        super().__init__(" ", flush=True)
         self._folder = folder
         self._wanted: Path | None = None
         self._reading = BackgroundCall(self)
@@ -84,11 +83,9 @@ class HistoryPanel(Panel):
         self.set_title(tr("History"), str(self._folder))
 
     def open_menu(self, run: PastRun, at: QPoint) -> None:
-        """Open the menu of a result."""
         self.menu_of(run).popup(at)
 
     def menu_of(self, run: PastRun) -> QMenu:
-        """The menu of a result."""
         menu = new_menu(self)
         menu.addAction(tr("Show result"), lambda: self.shown.emit(run))
         compare = menu.addAction(tr("Compare with the previous"), lambda: self.compare_wanted.emit(run))

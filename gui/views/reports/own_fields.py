@@ -16,8 +16,7 @@ from gui.theme.style import mark_fault
 from gui.theme.tokens import Size
 from gui.widgets.basic import IconButton, column, form_layout, label, row, show_text
 from gui.widgets.long_text import LongTextEdit
-from gui.widgets.popups import ask_file
-from gui.widgets.questions import ask_text
+from gui.widgets.popups import ask_file, ask_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
@@ -39,8 +38,8 @@ class QueryField(QWidget):
     textChanged = Signal(str)
     loaded = Signal(str, str)
 
-    def __init__(self, theme: ThemeManager, text: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, text: str = "") -> None:
+        super().__init__()
         self.shows_loaded = True
         self.editor = LongTextEdit(editable=True)
         self.editor.setPlainText(text)
@@ -82,7 +81,6 @@ class QueryField(QWidget):
         self.editor.setVisible(shown)
 
     def ask_name(self) -> None:
-        """Ask for a name and save the query under it."""
         words = tr("Name: letters, digits, spaces, - and _")
         ask_text(self, tr("Save query…"), words, str(self.saved.currentData() or ""), self.save)
 
@@ -157,8 +155,8 @@ class OwnFields(QWidget):
     changed = Signal()
     query_loaded = Signal(str, str)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__()
         self._theme = theme
         self._spec: ReportSpec | None = None
         self._entered: dict[tuple[str, str], str] = {}

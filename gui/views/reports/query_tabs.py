@@ -17,8 +17,7 @@ from gui.theme.tokens import Size
 from gui.views.reports.own_fields import EXAMPLE
 from gui.widgets.basic import column, row
 from gui.widgets.long_text import LongTextEdit
-from gui.widgets.popups import new_menu
-from gui.widgets.questions import ask_name
+from gui.widgets.popups import ask_name, new_menu
 from gui.widgets.said import on_language, said, said_button
 from gui.words.plain_text import button_text, tip_text
 from gui.words.text import tr
@@ -83,8 +82,8 @@ class QueryTabs(QWidget):
     made = Signal(object)
     full = Signal()
 
-    def __init__(self, theme: ThemeManager, memory: QueryMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, memory: QueryMemory) -> None:
+        super().__init__()
         self._memory = memory
         self._queries: list[OpenQuery] = []
         self._closed: list[OpenQuery] = []
@@ -111,7 +110,6 @@ class QueryTabs(QWidget):
 
     @property
     def editor(self) -> LongTextEdit:
-        """That of the query in front."""
         return self._editor(self.bar.currentIndex())
 
     @property
@@ -184,7 +182,6 @@ class QueryTabs(QWidget):
             self.add(last.text, last.name)
 
     def ask_name(self, place: int) -> None:
-        """Ask for the name of a tab."""
         one = self._queries[place]
         ask_name(self, tr("Rename…"), tr("Name of the query"), one.title, partial(self._named, one.number))
 
@@ -207,7 +204,6 @@ class QueryTabs(QWidget):
             self._kept = kept
 
     def menu_of(self, place: int) -> QMenu:
-        """The menu of a tab."""
         one = self._queries[place]
         menu = new_menu(self)
         menu.addAction(tr("New query"), self.add)

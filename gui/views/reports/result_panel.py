@@ -15,15 +15,14 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.charts_panel import ChartsPanel
 from gui.views.reports.columns import RUN_STATES, figure_text, range_text, result_columns
-from gui.views.reports.manifest_part import ManifestPart
-from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
+from gui.views.reports.section_list import WIDTH, ManifestPart, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import IconButton, Line, clear, column, fill, label, row, take_out
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
-from gui.widgets.folding_panel import FoldingPanel
 from gui.widgets.notice import Placeholder
+from gui.widgets.panel import FoldingPanel
 from gui.widgets.said import on_language
 from gui.words.text import UNKNOWN, TimeZoneChoice, Words, count_text, duration_text, said, tr
 
@@ -45,10 +44,8 @@ class ResultPanel(FoldingPanel):
     compare_wanted = Signal(object)
     table_wanted = Signal(object, str, str)
 
-    def __init__(
-        self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, time_range: TimeRangeChoice) -> None:
+        super().__init__(" ", flush=True)
         self._theme = theme
         self._times = times
         self.run: PastRun | None = None
@@ -90,7 +87,6 @@ class ResultPanel(FoldingPanel):
         self._fill_sections()
 
     def show_first(self, run: StartedRun) -> None:
-        """Show the first table of a running report."""
         self._start_anew(None, run)
         if run.first is not None:
             self.sections.set_sections([ResultSection(SectionKind.TABLE, run.first.title)])
@@ -110,13 +106,11 @@ class ResultPanel(FoldingPanel):
         self._show()
 
     def show_charts(self, charts: Sequence[ResultChart], now_ms: int) -> None:
-        """Show the charts of the result."""
         self._charts = charts
         self.charts.show_charts(charts, now_ms)
         self._fill_sections()
 
     def show_table(self, table: ResultTable) -> None:
-        """Show a table of the result."""
         self._table = table
         self._table_error = ""
         self._show_table()
@@ -188,7 +182,6 @@ class ResultPanel(FoldingPanel):
         self.manifest.setText(tr("This is the first table. Findings, charts and the other tables follow."))
 
     def _manifest_text(self, run: PastRun) -> str:
-        """Facts of the manifest at a glance."""
         reasons = ", ".join(f"{report_text(reason)}: {count_text(rows)}" for reason, rows in run.skipped if rows)
         parts = [
             range_text(run.found_from_ms, run.found_to_ms, self._times),
@@ -246,7 +239,6 @@ class ResultPanel(FoldingPanel):
             self.sections.mark(section)
 
     def _enter_part(self) -> None:
-        """Focus the shown part."""
         page = self._pages.currentWidget()
         if page is self._table_page and self.grid is not None:
             self.grid.take_keyboard()

@@ -37,8 +37,8 @@ class RunPanel(Panel):
 
     withdraw_wanted = Signal(object)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(" ")
         self._theme = theme
         self._lines: list[_StageLine] = []
         self._stages = column(spacing=2)
@@ -72,7 +72,6 @@ class RunPanel(Panel):
         show_text(self.total, self._total_text(run, now_ms))
 
     def show_waiting(self, orders: tuple[ReportOrder, ...]) -> None:
-        """Show the waiting reports."""
         self.waiting_title.setVisible(bool(orders))
         self.waiting_title.setText(tr("Waiting: {count}", count=count_text(len(orders))))
         if orders == self._waiting:

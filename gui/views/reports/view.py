@@ -27,9 +27,8 @@ from gui.views.reports.result_panel import ResultPanel
 from gui.views.reports.run_panel import RunPanel
 from gui.views.reports.sql_editor import SqlEditor
 from gui.widgets.basic import ElidedLabel, column, row
-from gui.widgets.containers import ScrolledColumn, ScrolledPart
+from gui.widgets.containers import LaterPart, LazyTab, ScrolledColumn, ScrolledPart
 from gui.widgets.inputs import SearchField
-from gui.widgets.lazy_tab import LaterPart, LazyTab
 from gui.widgets.said import on_language, said, said_button, segments
 from gui.words.error_words import kept_line
 from gui.words.plain_text import tip_text
@@ -51,8 +50,8 @@ _PLACES = {CATALOG: 0, RESULT: 1, EDITOR: 2}
 class SessionLine(QWidget):
     """The state of Spark between reports, with a button that ends it; hidden while there is no Spark."""
 
-    def __init__(self, theme: ThemeManager, session: SparkChild | None, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, session: SparkChild | None) -> None:
+        super().__init__()
         self._session = session
         self.words = ElidedLabel(role="secondary")
         self.end_button = said_button(theme, "x", on_click=self._end, tip="End Spark and give its memory back")
@@ -62,7 +61,6 @@ class SessionLine(QWidget):
         self.hide()  # the page shows it, when it has its place
 
     def show_session(self) -> None:
-        """Show the state of Spark."""
         session = self._session
         self.setVisible(session is not None and session.state is not SparkState.OFF)
         if session is None:
@@ -160,7 +158,6 @@ class ReportsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def choose(self, spec: ReportSpec) -> None:
-        """Choose a report of the catalogue."""
         self._spec = spec
         card = self.catalog.made.show_chosen(spec.name) if self.catalog.made is not None else None
         if card is not None:
@@ -211,11 +208,9 @@ class ReportsView(PageView):
             self.context.notify(lambda: tr("Too many reports wait. Take one back first."), state=State.WARNING)
 
     def open_page(self, run: PastRun) -> None:
-        """Open the page of a result in the browser."""
         self._open(run.page_path)
 
     def open_folder(self, run: PastRun) -> None:
-        """Open the folder of a result."""
         self._open(run.folder)
 
     def _open(self, path: Path) -> None:
@@ -359,7 +354,6 @@ class ReportsView(PageView):
                 self._show_first(run)
 
     def _show_first(self, run: StartedRun) -> None:
-        """Show the first table of a run, once a run."""
         self._first_of = run.order
         if run.state is RunState.RUNNING:
             self.show_part(RESULT)

@@ -20,5 +20,4 @@ def report_label(text: str, *, words: bool) -> str:
 
 
 def report_texts(texts: Sequence[str]) -> list[str]:
-    """Several of them."""
     return [report_text(text) for text in texts]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLineEdit
 
 from broker_core.outside import whole_of
+from gui.operations.reports import open_in_desktop
 from gui.processes.saved_options import (
     HISTORY_MIB_MAX,
     HISTORY_MIB_MIN,
@@ -71,7 +70,6 @@ class BrokerPanel(Panel):
         on_language(self, self._check, self.refresh)
 
     def show_saved(self) -> None:
-        """Show the stored settings in the fields."""
         saved = read_saved(self._context.settings)
         self.store.setText("" if saved.store is None else str(saved.store))
         numbers = (saved.name_server_port, saved.broker_port, saved.history_mib)
@@ -150,7 +148,7 @@ class BrokerPanel(Panel):
     def _open_folder(self) -> None:
         ready = self._context.source.ready
         if ready is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(ready.store_directory))
+            open_in_desktop(Path(ready.store_directory))
 
     def _ask_folder(self) -> None:
         ask_folder(self, tr("Folder of the messages"), self._folder_chosen, self.store.text() or str(default_store().parent))

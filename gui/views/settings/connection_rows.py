@@ -54,12 +54,10 @@ class ConnectionRow:
 
     @property
     def is_attached(self) -> bool:
-        """Whether it runs elsewhere."""
         return self.cluster is not None and self.cluster.kind == ATTACHED
 
 
 def connection_columns() -> list[Column[ConnectionRow]]:
-    """Columns of the list of connections."""
     return [
         Column("name", "Connection", lambda one: one.name, kind=CellKind.STRONG, width=110,
                tip=lambda one: f"{one.name}\n{one.address}"),

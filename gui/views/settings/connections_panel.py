@@ -123,7 +123,6 @@ class ConnectionsPanel(QWidget):
             ask_to_change(clusters, theme, self.window(), chosen.cluster).finished.connect(lambda _code: self.refresh())
 
     def ask_delete(self) -> ActionDialog | None:
-        """Ask whether to delete the selected connection."""
         cluster = self._other()
         if cluster is None:
             return None

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QKeySequenceEdit
 
+from gui.models.row_filter import with_words
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.key_choices import KeyChoices, shown
 from gui.theme.tokens import State
@@ -36,7 +37,6 @@ class KeyRow:
 
 
 def key_columns() -> list[Column[KeyRow]]:
-    """Columns of the list of keys."""
     return [
         Column("action", "Action", lambda one: one.text, kind=CellKind.STRONG),
         Column("menu", "Menu", lambda one: one.section, dim=True, width=110),
@@ -81,7 +81,6 @@ class KeyboardPanel(Panel):
         on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the present keys."""
         self.rows.set_rows(
             KeyRow(
                 action.action_id,
@@ -128,13 +127,7 @@ class KeyboardPanel(Panel):
         self._show_fault(refusal)
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-
-        def accepts(one: KeyRow) -> bool:
-            searched = f"{one.text} {one.section} {one.key} {shown(one.key)}".casefold()
-            return all(word in searched for word in words)
-
-        self.rows.set_filter(accepts if words else None)
+        self.rows.set_filter(with_words(text, lambda one: f"{one.text} {one.section} {one.key} {shown(one.key)}"))
         self.grid.select_first()
 
     def _show_selected(self) -> None:

@@ -35,7 +35,6 @@ class _Section(Panel):
         say(self, "set_note", *notes)
 
     def set_note(self, *texts: str) -> None:
-        """Write the remark."""
         show_text(self.note, " ".join(texts))
 
     def add(self, name: str, *fields: QWidget) -> None:
@@ -64,7 +63,6 @@ class AppearancePanel(_Section):
         on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the present choices."""
         self.theme.choose(self._context.theme.mode.value)
         self.density.choose(self._context.theme.density.name.lower())
         percent = whole_number(self._context.settings, SCALE_KEY, SCALES_PERCENT[0])
@@ -86,7 +84,6 @@ class LanguagePanel(_Section):
         on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the present choices."""
         self.language.choose(shown_language())
         self.zone.choose(UTC if self._context.times.utc else LOCAL)
 
@@ -102,7 +99,6 @@ class LookPanels(QWidget):
         self.setLayout(column(self.appearance, self.language, 1, spacing=Size.GAP))
 
     def refresh(self) -> None:
-        """Show the present choices."""
         self.appearance.refresh()
         self.language.refresh()
 
@@ -138,7 +134,6 @@ class NotificationsPanel(_Section):
         on_language(self, self.refresh)
 
     def refresh(self) -> None:
-        """Show the present choices."""
         self.desktop.setChecked(is_on(self._settings, SYSTEM_NOTICES_KEY, default=True))
         hours = read_quiet_hours(self._settings)
         for field, value in ((self.quiet_from, hours.begin), (self.quiet_to, hours.end)):

@@ -15,7 +15,7 @@ from gui.views.settings.connections_panel import ConnectionsPanel
 from gui.views.settings.keyboard_panel import KeyboardPanel
 from gui.views.settings.look_panel import LookPanels, NotificationsPanel
 from gui.widgets.basic import column, row
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import LaterPart
 from gui.widgets.said import said_button
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -87,7 +87,6 @@ class SettingsView(PageView):
         self._refresh()
 
     def show_section(self, key: str) -> None:
-        """Show a section by its key."""
         if key not in self._parts:
             # A turn after the page: both in one would be felt.
             part = self._parts[key] = LaterPart(partial(self._make, key), fill=lambda made: made.refresh(), turns=1)

@@ -81,7 +81,6 @@ ABOVE_ROWS = 36 + Size.HEADER + 4
 
 
 def broker_columns() -> list[Column[BrokerRow]]:
-    """Columns of the table."""
     return [
         Column("name", "Broker", lambda row: row.name, kind=CellKind.STRONG, width=120),
         Column("address", "Address", lambda row: row.address or UNKNOWN, kind=CellKind.MONO, dim=True, width=142),
@@ -115,8 +114,6 @@ def _cannot_tip(row: BrokerRow) -> str:
 
 
 class BrokersPanel(Panel):
-    """A table with a row for each broker."""
-
     def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
         super().__init__(" ", flush=True, parent=parent)
         self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)

@@ -222,12 +222,10 @@ class ClusterPart(QWidget):
             self.figures.show_faults(state.faults)
 
     def show_runtime(self, runtime: BrokerRuntime, answer: BrokerAnswer) -> None:
-        """Show the figures of the brokers."""
         self._told = (runtime, answer.notice)
         self._show_told()
 
     def show_failure(self, error: OrbitError) -> None:
-        """Show that no broker answered."""
         self._told = error
         self._show_told()
 

@@ -8,7 +8,6 @@ from datetime import datetime
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import MACHINE_ZONE
 from broker_core.worker.questions.administration import StorePicture
@@ -29,8 +28,8 @@ HEIGHT, BAR_TOP, BAR = 44, 6, 12
 class DiskBar(Drawn):
     """Shares from 0 to 1 of the disk."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._used = self._store = 0.0
         self._limits: Sequence[tuple[int, State]] = ()
         self.setFixedHeight(HEIGHT)

@@ -33,7 +33,6 @@ TRIGGER_NAMES = {"deleteWhen": "hour of deleteWhen", "diskMaxUsedSpaceRatio": "d
 
 
 def queue_columns() -> list[Column[QueueTopicRow]]:
-    """Consume queues by topic."""
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queues", "Queues", lambda row: row.queues, str, width=68),
@@ -45,7 +44,6 @@ def queue_columns() -> list[Column[QueueTopicRow]]:
 
 
 def index_columns(times: TimeZoneChoice) -> list[Column[IndexRow]]:
-    """Index files."""
     return [
         Column("name", "File", lambda row: row.name, kind=CellKind.MONO),
         Column(
@@ -73,7 +71,6 @@ def index_columns(times: TimeZoneChoice) -> list[Column[IndexRow]]:
 
 
 def cleaning_columns(times: TimeZoneChoice) -> list[Column[CleaningRow]]:
-    """Runs of cleaning."""
     return [
         Column("at", "Time", lambda row: times.minutes(row.at_ms), sort=lambda row: row.at_ms,
                tip=lambda row: times.full(row.at_ms), width=150),

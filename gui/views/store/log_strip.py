@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
 
 from gui.models.store import LogFileShape
 from gui.theme.fonts import mono_font, text_font
@@ -25,8 +24,8 @@ OLDEST_TINT, NEWEST_TINT = 34, 72
 class LogStrip(Drawn):
     """Older files without room are one box with their number. A tip describes a file."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent, times=times)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(theme, times=times)
         self._times = times
         self._files: Sequence[LogFileShape] = ()
         self._min = self._end = -1

@@ -25,8 +25,7 @@ from gui.views.store.disk_panel import DiskPanel
 from gui.views.store.files_part import FilesPart
 from gui.views.store.log_strip import LogStrip
 from gui.widgets.basic import fill, label
-from gui.widgets.beside_row import BesideRow
-from gui.widgets.lazy_tab import LaterPart
+from gui.widgets.containers import BesideRow, LaterPart
 from gui.widgets.notice import Notice
 from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import opened

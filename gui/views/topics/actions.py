@@ -1,13 +1,17 @@
-"""Actions on a topic: send to it, delete it."""
+"""Actions on topics: send to one, delete it; `TopicsExport` writes settings to a file that can be imported again."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
 
+from broker_core.api import TopicConfig
 from gui.models.topics import TopicRow, topic_group_rows
+from gui.operations.queries import write_file
 from gui.operations.requests import RequestChain
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -15,8 +19,11 @@ from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext, PageView
-from gui.widgets.popups import opened
+from gui.widgets.popups import ask_to_save, opened
+from gui.widgets.said import said_button
+from gui.words.error_words import kept_line
 from gui.words.text import count_text, tr
+from monitoring.admin.topic_files import topics_csv, topics_json
 from monitoring.admin.topics import delete_requests
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
@@ -84,3 +91,38 @@ def _warning(topic: TopicRow, online: int) -> str:
     if online:
         return tr("Consumers are subscribed to it now. They go on asking for it.")
     return tr("This cannot be taken back.") if topic.kept_messages != 0 else ""
+
+
+class TopicsExport(QObject):
+    """A button with its dialog."""
+
+    def __init__(self, context: PageContext, topics: Callable[[], list[TopicConfig]], page: QWidget) -> None:
+        super().__init__(page)
+        self._context = context
+        self._topics = topics
+        self._page = page
+        self.button = said_button(
+            context.theme, "arrow-square-out", on_click=self.ask_path, tip="Export the settings of the topics that are listed…"
+        )
+
+    def ask_path(self) -> QFileDialog | None:
+        """Ask for the file; None where no settings are known."""
+        if not self._topics():
+            self._context.notify(lambda: tr("No settings of topics are known that could be exported."), state=State.INFO)
+            return None
+        kinds = ["JSON (*.json)", "CSV (*.csv)"]
+        return ask_to_save(self._page, tr("Export settings of topics"), "topics.json", self.write, kinds)
+
+    def write(self, path: Path) -> None:
+        """Write the settings off the GUI thread, as CSV where the name says so."""
+        topics = self._topics()
+        make = topics_csv if path.suffix.lower() == ".csv" else topics_json
+        count = count_text(len(topics))
+        write_file(self, path, lambda: make(topics), lambda _size: self._written(count, path), self._not_written)
+
+    def _written(self, count: str, path: Path) -> None:
+        self._context.notify(lambda: tr("{count} topics are exported to {path}", count=count, path=path), state=State.HEALTHY)
+
+    def _not_written(self, error: Exception) -> None:
+        reason = kept_line(error)
+        self._context.notify(lambda: tr("The settings were not written: {reason}", reason=reason()), state=State.CRITICAL)

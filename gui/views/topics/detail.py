@@ -49,8 +49,8 @@ class QueueBars(Drawn):
 
     chosen = Signal(int)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._rates: list[tuple[int, float]] = []
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)
@@ -123,7 +123,6 @@ class QueueBars(Drawn):
         painter.end()
 
     def _paint_value(self, painter: QPainter, bar: QRectF, rate: float) -> None:
-        """Write the rate above its bar."""
         painter.setPen(QColor(self._theme.tokens.text_2))
         box = QRectF(bar.center().x() - 30, bar.top() - VALUE_HEIGHT, 60, VALUE_HEIGHT - 1)
         painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))

@@ -15,19 +15,17 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QObject, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QPushButton, QWidget
 
-from broker_core.api import CancelledByUserError, JsonBodyError, OrbitError, TopicConfig, UsageError, read_all_topic_settings
-from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from broker_core.api import CancelledByUserError, OrbitError, TopicConfig, UsageError, read_all_topic_settings
+from broker_core.worker.questions.administration import AskBroker
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
-from gui.operations.files import write_file
-from gui.operations.in_turn import InTurn
-from gui.operations.queries import BackgroundCall, LatestQuery
-from gui.operations.requests import BegunLater
+from gui.operations.queries import BackgroundCall, LatestQuery, write_file
+from gui.operations.requests import BegunLater, InTurn, ReadAnswer
 from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
 from gui.views.page import PageContext
-from gui.views.topics.import_columns import differences, import_columns
+from gui.views.topics.columns import differences, import_columns
 from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.fitted_dialog import FittedDialog
@@ -98,7 +96,7 @@ class ImportTopicsDialog(FittedDialog):
         super().__init__(parent)
         self._context = context
         self._is_own = is_own
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[dict[str, TopicConfig]] = LatestQuery(self)
         self._call: BackgroundCall | None = None
         self._entries: list[TopicEntry] | None = None
         self._existing: Mapping[str, TopicConfig] | None = None
@@ -130,7 +128,6 @@ class ImportTopicsDialog(FittedDialog):
     # ---- what is asked ---------------------------------------------------------------------------------------------
 
     def ask_file(self) -> QFileDialog:
-        """Let the user choose a file."""
         kinds = [tr("Settings of topics (*.json *.csv)"), tr("All files (*)")]
         return ask_file(self, tr("Import topics"), lambda name: self.read(Path(name)), kinds=kinds)
 
@@ -148,7 +145,9 @@ class ImportTopicsDialog(FittedDialog):
         call.done.connect(self._take_file)
         call.failed.connect(self._file_failed)
         call.start(partial(_read_file, path))
-        self._query.ask(self._context.source.ask(ask_all_settings()), self._take_settings, self._settings_failed)
+        asked = self._context.source.ask(ask_all_settings())
+        read = ReadAnswer(asked, lambda answer: read_all_topic_settings(answer.body))
+        self._query.ask(read, self._take_settings, self._settings_failed)
 
     def start(self) -> None:
         """Import the taken topics."""
@@ -219,13 +218,9 @@ class ImportTopicsDialog(FittedDialog):
             self._call = None
             self._fail(tr("The file was not read"), error)
 
-    def _take_settings(self, answer: BrokerAnswer) -> None:
-        try:
-            self._existing = read_all_topic_settings(answer.body)
-        except JsonBodyError as error:
-            self._settings_failed(error)
-        else:
-            self._plan()
+    def _take_settings(self, settings: dict[str, TopicConfig]) -> None:
+        self._existing = settings
+        self._plan()
 
     def _settings_failed(self, error: OrbitError) -> None:
         self._fail(tr("The settings of the topics that there are were not read"), error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.administration import CreateTopic
@@ -17,7 +17,7 @@ from gui.views.action_dialog import read_only_reason
 from gui.views.topics.settings import TYPES
 from gui.widgets.basic import fill, form_layout, label, row, show_text
 from gui.widgets.fitted_dialog import FittedDialog
-from gui.widgets.inputs import TEXT_PADDING
+from gui.widgets.inputs import TEXT_PADDING, number_box
 from gui.widgets.production_bar import ProductionField
 from gui.widgets.said import push_button
 from gui.words.error_words import error_text
@@ -58,8 +58,9 @@ class NewTopicDialog(FittedDialog):
         self.name = QLineEdit()
         self.name.setAccessibleName(tr("Name"))
         self.rule = label(role="caption")
-        self.write_queues = _queue_count()
-        self.read_queues = _queue_count()
+        self.write_queues, self.read_queues = (
+            number_box(1, QUEUES_MAX, QUEUES_DEFAULT, padding=TEXT_PADDING) for _queues in range(2)
+        )
         self.write_queues.valueChanged.connect(self.read_queues.setValue)
         self.permission = QComboBox()
         for value, text in PERMISSIONS:
@@ -134,12 +135,3 @@ class NewTopicDialog(FittedDialog):
         self.error.setText(tr("The topic was not created: {reason}", reason=error_text(error)))
         self.error.show()
         self._check()
-
-
-def _queue_count() -> QSpinBox:
-    made = QSpinBox()
-    made.setRange(1, QUEUES_MAX)
-    made.setValue(QUEUES_DEFAULT)
-    # Padding of the style sheet does not reach the text of a spin box.
-    made.lineEdit().setTextMargins(TEXT_PADDING, 0, 0, 0)
-    return made

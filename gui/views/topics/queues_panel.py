@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
 
 from gui.models.filter_text import quoted, within_times
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
+from gui.operations.group_facts import ToldOwners
 from gui.operations.history import ChartHistory, EventMarks
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
-from gui.operations.told_owners import ToldOwners
 from gui.plots.chart_series import ChartSeries
 from gui.plots.event_marks import MARK_NAMES, chart_marks
 from gui.plots.heat_map import HeatMap, HeatScale
@@ -23,19 +23,19 @@ from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, join_charts, window_link
-from gui.views.messages.compose_panel import WIDTH_MIN, ComposePanel
+from gui.views.messages.compose_dialog import WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
 from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
-from gui.widgets.age_note import AgeNote
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
+from gui.widgets.containers import LaterPart, LazyTab
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.inputs import NameBox
-from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.pane_splitter import PaneSplitter
+from gui.widgets.notice import AgeNote
+from gui.widgets.pane_splitter import PaneSplitter, splitter
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_label, segments
 from gui.words.text import percent_text, rate_text, tr
@@ -60,8 +60,8 @@ class QueuesPanel(QWidget):
     queue_wanted = Signal(int)
     composer_wanted = Signal()
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self._now_ms = 0
@@ -164,12 +164,8 @@ class QueuesPanel(QWidget):
         over_time = QWidget()
         over_time.setMinimumWidth(OVER_TIME_WIDTH_MIN)
         over_time.setLayout(column((self._heat_panel, 1), (self._chart_panel, 1), spacing=Size.GAP))
-        split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(self._table)
-        split.addWidget(PaneSplitter((over_time, self.composer), (600, 588), grows=0))
-        split.setChildrenCollapsible(False)
-        split.setHandleWidth(Size.GAP)
-        split.setSizes([300, 380])
+        below = PaneSplitter((over_time, self.composer), (600, 588), grows=0)
+        split = splitter(Qt.Orientation.Vertical, (self._table, 300, 0), (below, 380, 0))
         self.setLayout(column(split, spacing=-1, margins=(0, Size.GAP, 0, 0)))
 
     # ---- the composer --------------------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ NAME_WIDTH_MAX = 110
 class LayerLegend(Drawn):
     """Shows the first entries that fit; its tip has all of them."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._entries: Sequence[tuple[str, str, str]] = ()
         self._name_font = text_font(Size.SECONDARY)
         self._value_font = text_font(Size.SECONDARY, QFont.Weight.DemiBold)

@@ -61,7 +61,6 @@ def topic_consumer_columns(
 
 
 def route_columns() -> list[Column[RouteRow]]:
-    """Columns of the route table."""
     return [
         Column("broker", "Broker", lambda row: row.broker_name, kind=CellKind.STRONG),
         Column("cluster", "Cluster", lambda row: row.cluster or UNKNOWN),

@@ -8,13 +8,13 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import JsonBodyError, TopicConfig, read_route
-from broker_core.worker.questions.administration import BrokerAnswer
+from broker_core.api import TopicConfig, read_route
 from gui.models.consumers import GroupRow, group_rows, position_rows
 from gui.models.table import ColumnTableModel
-from gui.models.topic_queues import TopicMeasure, route_rows
+from gui.models.topic_queues import RouteRow, TopicMeasure, route_rows
 from gui.models.topics import TopicGroupRow, TopicRow, topic_group_rows, topic_rows
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from gui.operations.topic_facts import TopicFacts
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
@@ -30,12 +30,10 @@ from gui.views.topics.columns import type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
-from gui.widgets.age_note import AgeNote
 from gui.widgets.basic import column, fill, on_key
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LaterPart, LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.lazy_tab import LaterPart, LazyTab
-from gui.widgets.notice import Placeholder
+from gui.widgets.notice import AgeNote, Placeholder
 from gui.widgets.panel import fitting_panel
 from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language, said, said_button
@@ -68,7 +66,7 @@ class TopicView(PageView):
         self._state: ClusterState | None = None
         self._row: TopicRow | None = None
         self._on_topic: dict[str, TopicGroupRow] = {}
-        self._route_query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._route_query: LatestQuery[list[RouteRow]] = LatestQuery(self)
         self._route_of = ""
         self.facts = TopicFacts(context.source, self)
         self.favourites = context.pins.topics
@@ -148,11 +146,9 @@ class TopicView(PageView):
             self.context.navigate("messages", topic=self._topic, queue=queue_id)
 
     def ask_send(self) -> ComposeDialog:
-        """Open the dialog that sends a message to the topic."""
         return send_dialog(self.context, self._state, self._topic, self)
 
     def ask_delete(self) -> ActionDialog | None:
-        """Open the dialog that deletes the topic."""
         if self._row is None or self._state is None:
             return None
         return ask_delete(self, self._row, self._state, self._deleted)
@@ -312,14 +308,11 @@ class TopicView(PageView):
             return
         self._route_of = self._topic
         self.route_grid.set_loading(True)
-        self._route_query.ask(self.context.source.ask(ask_route(self._topic)), self._take_route, self._route_read.refused)
+        topic = self._topic
+        asked = ReadAnswer(self.context.source.ask(ask_route(topic)), lambda answer: route_rows(read_route(topic, answer.body)))
+        self._route_query.ask(asked, self._take_route, self._route_read.refused)
 
-    def _take_route(self, answer: BrokerAnswer) -> None:
-        try:
-            rows = route_rows(read_route(self._topic, answer.body))
-        except JsonBodyError as error:
-            self._route_read.refused(error)
-            return
+    def _take_route(self, rows: list[RouteRow]) -> None:
         self._route_read.answered()
         self.route.set_rows(rows)
 

@@ -20,20 +20,17 @@ from gui.operations.topic_facts import TopicFacts
 from gui.theme.tokens import Size, State
 from gui.views.acting import add_acting, set_acting, unless_refused
 from gui.views.action_dialog import ActionDialog, read_only_reason
-from gui.views.list_filter import ListFilter
+from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.topics.actions import ask_delete, send_dialog
+from gui.views.topics.actions import TopicsExport, ask_delete, send_dialog
 from gui.views.topics.columns import NOT_OUTSIDE, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
-from gui.views.topics.export import TopicsExport
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
-from gui.widgets.age_note import age_text
 from gui.widgets.basic import fill, label, on_key, row
-from gui.widgets.columns_button import ColumnsButton
 from gui.widgets.data_grid import CopyFormat, DataGrid
-from gui.widgets.notice import Notice
+from gui.widgets.notice import Notice, age_text
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label
@@ -176,13 +173,11 @@ class TopicsView(PageView):
     # ---- actions -------------------------------------------------------------------------------------------------------
 
     def ask_new_topic(self) -> NewTopicDialog:
-        """Open the dialog for a new topic."""
         dialog = NewTopicDialog(self.context.source, self._names, self)
         dialog.created.connect(self._topic_created)
         return opened(dialog)
 
     def ask_import(self) -> ImportTopicsDialog:
-        """Open the dialog that imports settings of topics from a file."""
         dialog = ImportTopicsDialog(self.context, self._is_own_of_broker, self)
         dialog.imported.connect(lambda _count: self.facts.forget())
         return opened(dialog)
@@ -202,7 +197,6 @@ class TopicsView(PageView):
             self.context.navigate("topic", topic=chosen.name)
 
     def show_settings(self) -> None:
-        """Open the settings of the selected topic."""
         chosen = self.grid.selected_row
         if chosen is not None:
             self.context.navigate("topic", topic=chosen.name, tab="settings")
@@ -214,14 +208,12 @@ class TopicsView(PageView):
             self.favourites.toggle(chosen.name)
 
     def ask_send(self, topic: TopicRow | None = None) -> ComposeDialog | None:
-        """Open the dialog that sends a message to a topic, or to the selected one."""
         chosen = topic or self.grid.selected_row
         if chosen is None:
             return None
         return send_dialog(self.context, self._state, chosen.name, self)
 
     def ask_delete(self, topic: TopicRow | None = None) -> ActionDialog | None:
-        """Open the dialog that deletes a topic, or the selected one."""
         chosen = topic or self.grid.selected_row
         if chosen is None or self._state is None:
             return None

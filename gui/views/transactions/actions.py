@@ -33,7 +33,6 @@ class TransactionDialogs:
         self._times = times
 
     def dialog(self, action: str, row: TransactionRow, parent: QWidget) -> ActionDialog:
-        """The dialog of an action on a transaction."""
         make = {COMMIT: self._commit, ROLL_BACK: self._roll_back, CHECK: self._check, RESUME: self._resume}[action]
         return self._of(replace(make(row), refusal=self.refusal(action)), parent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.transactions import AtomicPage, ListAtomic
@@ -32,8 +32,8 @@ READ_AGAIN_MS = 2_000
 class AtomicPanel(QSplitter):
     """Transactional ids on the left, the queues of the selected one on the right."""
 
-    def __init__(self, context: PageContext, actions: TransactionDialogs, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext, actions: TransactionDialogs) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self._actions = actions
@@ -79,7 +79,6 @@ class AtomicPanel(QSplitter):
         self.grid.view.viewport().update()
 
     def read(self) -> None:
-        """Read the list."""
         self._read_ms = self._now_ms
         if self._is_on:
             self._query.ask(self._context.source.ask(ListAtomic(0, ROWS)), self._show_page, self._failed)

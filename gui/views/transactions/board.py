@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
@@ -48,10 +48,8 @@ class BoardPicture:
 
 
 class Board(CardArea):
-    """See the module."""
-
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(self.card_rects, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(self.card_rects)
         self._theme = theme
         self.picture = BoardPicture()
         self._marked = ""

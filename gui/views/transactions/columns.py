@@ -95,7 +95,6 @@ def _asked_text(row: TransactionRow, now_ms: int) -> str:
 
 
 def atomic_columns(now_ms: Callable[[], int]) -> list[Column[AtomicRow]]:
-    """Columns of producers with atomic transactions."""
     return [
         Column("state", "State", lambda row: tr(ATOMIC_WORDS.get(row.state, (row.state, State.PLAIN))[0]),
                kind=CellKind.CHIP, state=lambda row: ATOMIC_WORDS.get(row.state, (row.state, State.PLAIN))[1], width=116),

@@ -53,8 +53,8 @@ class TimeLineEntry:
 
 
 class TimeLine(Drawn):
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self.entries: Sequence[TimeLineEntry] = ()
 
     def set_entries(self, entries: Sequence[TimeLineEntry]) -> None:
@@ -118,9 +118,9 @@ class TransactionDetail(Panel):
 
     asked = Signal(str)
 
-    def __init__(self, context: PageContext, refusal: Callable[[str], str], parent: QWidget | None = None) -> None:
+    def __init__(self, context: PageContext, refusal: Callable[[str], str]) -> None:
         """Create it; ``refusal`` returns why an action is impossible here."""
-        super().__init__(" ", parent=parent)
+        super().__init__(" ")
         self._refusal = refusal
         theme = context.theme
         self._context = context
@@ -168,7 +168,6 @@ class TransactionDetail(Panel):
         self._write()
 
     def show_life(self, life: TransactionLife | None) -> None:
-        """Show the history of the shown transaction."""
         self._life = life
         gone = partial(tr, "The store no longer has the records of this transaction.")
         self.fault.set(gone if life is None else "", state=State.INFO)

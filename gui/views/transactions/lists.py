@@ -66,7 +66,6 @@ class PastPages(QObject):
         return self._starts[-1] != NEWEST
 
     def read(self) -> None:
-        """Read the page again."""
         self._query.ask(self._source.ask(ReadTransactionHistory(self._starts[-1], PAGE_ROWS)), self._show, self.failed.emit)
 
     def begin(self, before: int = NEWEST) -> None:
@@ -140,7 +139,6 @@ class TransactionLists(QObject):
         self._ended_for: tuple[float, ...] | None = None
 
     def read_of(self, filter_key: str) -> ListRead:
-        """The read state of a filter's list."""
         if filter_key == PAST:
             return self._past_read
         return self._open_read if filter_key == OPEN else self._ended_read

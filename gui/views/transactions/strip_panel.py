@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
@@ -55,8 +55,8 @@ class HalfOpStrip(Drawn):
 
     chosen = Signal(int)
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self.picture = HalfOpPicture()
         self._is_read = False
         self._selected = -1
@@ -64,7 +64,6 @@ class HalfOpStrip(Drawn):
         on_language(self, self._describe)
 
     def set_picture(self, picture: HalfOpPicture) -> None:
-        """Show other records."""
         self.picture, self._is_read = picture, True
         self._describe()
         self.update()
@@ -191,8 +190,8 @@ NEWEST = -1
 class StripPanel(Panel):
     """The strip with its legend and the buttons that move it."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(" ", parent=parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(" ")
         theme = context.theme
         self._source = context.source
         self._totals: Mapping[str, float] = {}

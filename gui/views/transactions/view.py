@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.api import names as reserved
 from broker_core.worker.questions.transactions import ReadTransactionHistory, TransactionHistory
+from gui.models.row_filter import with_words
 from gui.models.table import ColumnTableModel
 from gui.models.transactions import (
     CHECKING,
@@ -39,10 +40,9 @@ from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
 from gui.widgets.basic import column, fill, label, on_key, row
-from gui.widgets.containers import Parts
+from gui.widgets.containers import LazyTab, Parts
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.inputs import SearchField, SegmentedControl
-from gui.widgets.lazy_tab import LazyTab
 from gui.widgets.notice import MissingNote
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel
@@ -271,9 +271,8 @@ class TransactionsView(PageView):
     def _filter(self, text: str) -> None:
         """Filter the present rows at once, then search all rows of the broker."""
         self._words = text.casefold().split()
-        words = self._words
-        self.rows.set_filter((lambda one: _has_words(one, words)) if words else None)
-        self.lists.search(" ".join(words))
+        self.rows.set_filter(with_words(text, _searched_text))
+        self.lists.search(" ".join(self._words))
         self._show_texts()
 
     def _show_past(self) -> None:
@@ -327,7 +326,6 @@ class TransactionsView(PageView):
         self.detail.show_life(next((life for life in lives(history) if life.origin == origin), None))
 
     def ask(self, action: str) -> ActionDialog | None:
-        """Open the dialog of an action on the selected transaction."""
         chosen = self.grid.selected_row
         if chosen is None:
             return None
@@ -422,6 +420,5 @@ class TransactionsView(PageView):
         menu.popup(at)
 
 
-def _has_words(one: TransactionRow, words: list[str]) -> bool:
-    text = f"{one.keys} {one.unique_key} {one.topic} {one.group} {one.tag}".casefold()
-    return all(word in text for word in words)
+def _searched_text(one: TransactionRow) -> str:
+    return f"{one.keys} {one.unique_key} {one.topic} {one.group} {one.tag}"

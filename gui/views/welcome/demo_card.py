@@ -52,7 +52,6 @@ class DemoCard(Panel):
 
     @property
     def pace(self) -> DemoPace:
-        """The chosen pace."""
         chosen: DemoPace = self._pace.currentData()
         return chosen
 

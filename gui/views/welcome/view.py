@@ -23,10 +23,9 @@ from gui.theme.icons import logo_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
+from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard, first_steps
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
-from gui.views.welcome.progress import first_steps
 from gui.views.welcome.samples import QUEUES, TOPIC
 from gui.widgets.basic import IconButton, Line, column, fill, label, row
 from gui.widgets.chip import Dot
@@ -87,7 +86,6 @@ class AddressBar(QFrame):
         return self._ready.name_server if self._ready else ""
 
     def set_ready(self, ready: Ready | None) -> None:
-        """Show the addresses of a ready broker."""
         self._ready = ready
         self._show()
 

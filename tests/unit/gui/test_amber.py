@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from gui.theme.resources import resource_directory
 from gui.theme.tokens import DARK, LIGHT, State
+from resources import RESOURCE_FOLDER
 
 GUI = Path(__file__).parents[3] / "gui"
 AMBER = re.compile(r"State\.WARNING|tokens\.warning|\"warning\"|\"notice\"|\"stale\"|\bMissingNote\(")
@@ -15,12 +15,12 @@ MEANING = {
     "gui/main_window/broker_watch.py": (2, "a start or a part that is missing is looked at"),
     "gui/main_window/copy_dialog.py": (1, "an entry is corrected"),
     "gui/main_window/notices.py": (1, "which notices are told to the desktop"),
+    "gui/main_window/pinned_part.py": (1, "a group is above its limit of lag"),
     "gui/main_window/side_bar.py": (1, "a group is above its limit of lag"),
     "gui/main_window/status_bar.py": (2, "a part of the cluster does not answer, or figures are old"),
     "gui/main_window/tool_bar.py": (2, "figures are old"),
     "gui/main_window/tray.py": (1, "order of urgency"),
     "gui/main_window/window.py": (1, "a link was not followed"),
-    "gui/models/pin_rows.py": (1, "a group is above its limit of lag"),
     "gui/models/tail_rows.py": (1, "a colour that a person chose"),
     "gui/operations/alert_center.py": (3, "alerts that fire"),
     "gui/theme/style.py": (2, "the roles themselves"),
@@ -48,8 +48,8 @@ MEANING = {
     "gui/views/list_filter.py": (1, "an entry is corrected"),
     "gui/views/messages/body_pane.py": (1, "a rule cannot decode a body"),
     "gui/views/messages/compare_dialog.py": (1, "the other message was not read"),
+    "gui/views/messages/compose_dialog.py": (1, "why nothing can be sent"),
     "gui/views/messages/compose_form.py": (1, "an entry is corrected"),
-    "gui/views/messages/compose_panel.py": (1, "why nothing can be sent"),
     "gui/views/messages/composing.py": (2, "no subscription takes the message"),
     "gui/views/messages/decoding_rules_dialog.py": (3, "a rule is corrected"),
     "gui/views/messages/filter_bar.py": (1, "an entry is corrected"),
@@ -114,7 +114,7 @@ def test_no_other_state_looks_like_amber():
 
 
 def test_the_style_sheet_has_amber_in_its_own_roles_alone():
-    sheet = (resource_directory() / "themes" / "orbit.qss").read_text(encoding="utf-8")
+    sheet = (RESOURCE_FOLDER / "themes" / "orbit.qss").read_text(encoding="utf-8")
     lines = [line.split("{")[0].strip() for line in sheet.splitlines() if re.search(r"@(warning|notice_)", line)]
     assert lines == [
         'QLabel[role="chart-fault"]',

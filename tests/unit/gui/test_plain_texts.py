@@ -11,7 +11,7 @@ import pytest
 import gui
 
 ROOT = Path(gui.__file__).parent
-LABELS, QUESTIONS, TABLES = "widgets/basic.py", "widgets/questions.py", "models/table.py"
+LABELS, QUESTIONS, TABLES = "widgets/basic.py", "widgets/popups.py", "models/table.py"
 MAKERS = {"QLabel": LABELS, "QMessageBox": QUESTIONS, "QInputDialog": QUESTIONS, "QPlainTextEdit": "widgets/long_text.py"}
 """Class of Qt that guesses whether a text is HTML, or lays out all of it at once → the module that bounds it."""
 UNUSED = frozenset(
