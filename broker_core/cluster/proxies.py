@@ -83,7 +83,6 @@ class ProxyMembers:
 
     @property
     def client_ids(self) -> frozenset[str]:
-        """Of all members."""
         return frozenset(member.client_id for members in self.members.values() for member in members)
 
 

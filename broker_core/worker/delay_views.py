@@ -54,7 +54,6 @@ def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
-    """The columns of a page."""
     return DelayedMessages(
         level=level,
         **columns_of(page.heads, DelayedHead._fields),

@@ -13,8 +13,6 @@ _T = TypeVar("_T")
 
 
 class Run(Protocol):
-    """Runs a function on a thread."""
-
     def __call__(self, work: Callable[[], _T], /) -> Awaitable[_T]: ...
 
 

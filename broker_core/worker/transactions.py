@@ -261,7 +261,6 @@ def _head(store: MessageStore, half: HalfMessage) -> HalfHead:
 
 
 def history_columns(page: HistoryPage) -> TransactionHistory:
-    """The columns of a page of history."""
     lives = page.lives
     steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
     return TransactionHistory(

@@ -36,7 +36,6 @@ class ConsolePeer:
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same."""
         return self.send(command)
 
     def slow_down(self) -> None:

@@ -45,7 +45,6 @@ class CallPeer:
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same, at once."""
         is_sent = self.send(command)
         if is_sent and self._flush is not None:
             self._flush()

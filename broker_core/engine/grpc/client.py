@@ -43,8 +43,6 @@ Answered = Callable[[RemotingCommand | OrbitError], None]
 
 
 class CommandStream(Protocol):
-    """The telemetry stream of a client."""
-
     def command(self, command: pb.TelemetryCommand) -> bool:
         """Send a command; False when the stream has ended."""
 
@@ -106,7 +104,6 @@ class GrpcClient:
 
     @property
     def topics(self) -> list[str]:
-        """Topics that it publishes to."""
         return [topic.name for topic in self.settings.publishing.topics]
 
     # ---- a connection, for whoever lists these ----
@@ -147,7 +144,6 @@ class GrpcClient:
         return self.connection.requests_in
 
     def close(self, reason: str = "closed by this side") -> None:
-        """End the connection."""
         self.connection.close(reason)
 
     # ---- a peer ----
@@ -157,7 +153,6 @@ class GrpcClient:
         return False
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same."""
         return self.send(command)
 
     def slow_down(self) -> None:
@@ -251,7 +246,6 @@ class GrpcClient:
             question.answered(question.command.reply(ResponseCode.SYSTEM_ERROR, status.message))
 
     def verified(self, status: pb.Status, result: pb.VerifyMessageResult) -> None:
-        """Take the result of a trial."""
         question = self._questions.pop(result.nonce, None)
         if question is None:
             return

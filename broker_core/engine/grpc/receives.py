@@ -58,7 +58,6 @@ class _Wanted:
     poll_ms: int
 
     def delivery(self, handle: ReceiptHandle) -> Delivery:
-        """A delivery to the client."""
         return Delivery(self.group.name, self.topic, handle)
 
 

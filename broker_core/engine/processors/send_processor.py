@@ -201,7 +201,6 @@ class SendProcessor:
         return f"{text}\x02{added}" if text else added
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
         self._body_bytes_max = config.store.max_message_bytes
         self.admission.reconfigure(config)
         self.flow.reconfigure(config)

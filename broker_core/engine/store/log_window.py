@@ -92,7 +92,6 @@ class LogWindow:
         return runs
 
     def records(self) -> Iterator[ScannedRecord]:
-        """All records, one by one."""
         heads, data = self.heads, self.data
         columns = (
             heads.physical_offset, heads.size, heads.topic_position, heads.topic_bytes, heads.properties_position,

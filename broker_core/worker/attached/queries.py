@@ -139,7 +139,6 @@ class ClusterQueries:
         ]
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """As `Handlers.answer`."""
         return await self._table.answer(question)
 
     async def _stop(self, _command: Shutdown) -> Done:

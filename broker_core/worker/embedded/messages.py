@@ -63,7 +63,6 @@ class StoredMessages:
         self._run = run
 
     def handlers(self) -> list[Handler]:
-        """The handlers of stored messages."""
         return [
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),

@@ -109,7 +109,6 @@ class Queries:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """As `Handlers.answer`."""
         return await self._table.answer(question)
 
     async def _stop(self, _command: Shutdown) -> Done:
@@ -126,8 +125,6 @@ class Queries:
 
 
 def member_handlers(engine: EngineView) -> list[Handler]:
-    """Handlers on the engine's loop."""
-
     async def members(query: ListMembers) -> Members:
         facts: Mapping[Any, ClientFacts] = {} if engine.grpc is None else engine.grpc.facts()
         return members_of(engine.consumers, query.group, facts)

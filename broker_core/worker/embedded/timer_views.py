@@ -63,7 +63,6 @@ def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
 
 
 def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) -> PendingTimers:
-    """The columns of a page."""
     rows: list[tuple[PendingTimer, TimerSummary]] = [
         (timer, summary or _UNREADABLE) for timer, summary in zip(page.timers, summaries, strict=True)
     ]
