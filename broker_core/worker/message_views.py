@@ -134,6 +134,12 @@ def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int, befor
         end = start
 
 
+def check_page_size(count: int) -> None:
+    """Raise `UsageError` for a page without messages, or with too many."""
+    if not 1 <= count <= PAGE_MESSAGES_MAX:
+        raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {count}")
+
+
 def page_of(
     topic: str,
     heads: list[MessageHead],
