@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from broker_core.engine.grpc.bridge import VERSION
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.outgoing import outgoing
+from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.errors import OrbitError, RecordError
 from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType, version_ordinal
@@ -54,7 +55,7 @@ class _Question:
     timer: asyncio.TimerHandle
 
 
-class GrpcClient:
+class GrpcClient(UnpacedPeer):
     """A client that announced its settings. Hashable by identity; a peer of the tables of consumers and producers.
 
     Attributes:
@@ -106,36 +107,30 @@ class GrpcClient:
     def topics(self) -> list[str]:
         return [topic.name for topic in self.settings.publishing.topics]
 
-    # ---- a connection, for whoever lists these ----
+    # ---- a connection, for whoever lists these: as `broker_core.transport.grpc_connection.GrpcConnection` ----
 
     @property
     def remote_address(self) -> str:
-        """``host:port`` of the client."""
         return self.connection.remote_address
 
     @property
     def local_address(self) -> str:
-        """``host:port`` that it connected to."""
         return self.connection.local_address
 
     @property
     def connected_at(self) -> float:
-        """Loop time when the connection opened."""
         return self.connection.connected_at
 
     @property
     def last_active(self) -> float:
-        """Loop time of the last byte in or out."""
         return self.connection.last_active
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of the connection received so far."""
         return self.connection.bytes_in
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of the connection passed to the system so far."""
         return self.connection.bytes_out
 
     @property
@@ -154,15 +149,6 @@ class GrpcClient:
 
     def send_now(self, command: RemotingCommand) -> bool:
         return self.send(command)
-
-    def slow_down(self) -> None:
-        """Do nothing: HTTP/2's windows slow a client down."""
-
-    def hold_up(self) -> None:
-        """Do nothing, likewise."""
-
-    def go_on(self) -> None:
-        """Do nothing, likewise."""
 
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Pass a check of a transaction on; other notices have no translation, and SDKs need none of them."""

@@ -14,13 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
-from broker_core.engine.store.record_columns import (
-    faults_of,
-    in_queue,
-    queue_groups,
-    queue_units,
-    unit_codes,
-)
+from broker_core.engine.store.record_columns import faults_of, in_queue, queue_groups, queue_units, unit_codes
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
