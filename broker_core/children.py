@@ -80,7 +80,6 @@ def is_kept(name: str) -> bool:
 
 
 def environment(whole: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of a child."""
     return {name: text for name, text in whole.items() if is_kept(name)}
 
 

@@ -206,8 +206,6 @@ class ReportError(OrbitError):
 
 
 class UnknownReportError(ReportError):
-    """There is no report of that name."""
-
     exit_code = 2
 
 

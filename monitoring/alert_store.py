@@ -141,7 +141,6 @@ class AlertStore:
     # ---- findings ----
 
     def findings(self) -> dict[str, list[AlertFinding]]:
-        """Stored findings, by rule id."""
         found: dict[str, list[AlertFinding]] = {}
         rows = self._connection.execute("SELECT rule_id, subject, value, since_ms, is_firing, is_told FROM findings")
         for rule_id, subject, value, since_ms, is_firing, is_told in rows:
@@ -230,7 +229,6 @@ class AlertStore:
         return _change(row) if row else None
 
     def end_post(self, change_id: int, post: Post) -> None:
-        """Store the outcome of a post."""
         self._connection.execute("UPDATE changes SET post=? WHERE id=?", (post, change_id))
 
     def give_up_posts(self, before_ms: int) -> None:

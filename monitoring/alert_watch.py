@@ -28,8 +28,6 @@ RESOLVED_MS = 900_000
 
 
 class AlertState(Enum):
-    """State of a rule, or of one subject of it."""
-
     OK = "ok"
     PENDING = "pending"
     FIRING = "firing"

@@ -56,8 +56,6 @@ class GroupFigures:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """One stored dead letter."""
-
     physical_offset: int
     offset_message_id: str
     queue_offset: int

@@ -22,8 +22,6 @@ ONE_QUEUE_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class QueueDrain:
-    """The queue of a group that drains last."""
-
     topic: str
     queue_id: int
     lag_messages: float
@@ -55,8 +53,6 @@ class Help:
 
 @dataclass(frozen=True, slots=True)
 class GroupOutlook:
-    """Forecast of a group."""
-
     forecast: Forecast
     slowest: QueueDrain | None = None
     """None: unknown, or nothing waits."""

@@ -51,7 +51,6 @@ class Cancellation:
             self._former.setdefault(number, former)
 
     def uninstall(self) -> None:
-        """Restore the former handlers."""
         for number, former in self._former.items():
             signal.signal(number, former)
         self._former.clear()

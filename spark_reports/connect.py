@@ -77,7 +77,6 @@ class ConnectSession:
         return spark
 
     def begin(self) -> SparkSession:
-        """The session for one report."""
         return self.connect()
 
     @property

@@ -83,7 +83,6 @@ class ReportMask:
         return united(rule.mask for rule in self.rules).mask_text(text)
 
     def parameters(self, parameters: ReportParameters) -> ReportParameters:
-        """The parameters of the report, masked."""
         shown = {name: self.text(parameters.text(name)) for name in _TYPED if name in parameters.values}
         return replace(parameters, values={**parameters.values, **shown})
 

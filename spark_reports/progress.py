@@ -35,8 +35,6 @@ FIRST_ROWS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """Duration of one stage."""
-
     key: str
     title: str
     seconds: float

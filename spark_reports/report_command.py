@@ -122,7 +122,6 @@ def _end_lines(manifest: Mapping[str, Any], page: Path) -> list[str]:
 
 
 def cluster_of(arguments: argparse.Namespace) -> ReportCluster | None:
-    """The requested cluster; None: there is none."""
     if not arguments.ns:
         return None
     from spark_reports.clusters import ReportCluster
@@ -188,7 +187,6 @@ def _text_or_none(value: object) -> str | None:
 
 
 def spark_options(arguments: argparse.Namespace) -> SparkOptions:
-    """The options of Spark."""
     from spark_reports.java import HEAP_BYTES_MIN
     from spark_reports.session import SparkOptions
 

@@ -19,7 +19,6 @@ def folder() -> Path:
 
 
 def names() -> list[str]:
-    """Names of all saved queries."""
     return sorted(path.stem for path in folder().glob(f"*{_END}"))
 
 

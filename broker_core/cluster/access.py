@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from broker_core.client.producer import Producer
 
 ACCESS_KEY, SECRET_KEY, SECURITY_TOKEN = "ORBIT_ACCESS_KEY", "ORBIT_SECRET_KEY", "ORBIT_SECURITY_TOKEN"
-OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
 
 FindSaved = Callable[[str], bytes]
 """Name of a saved connection → its line of details; raises `UsageError` when there is none."""

@@ -20,11 +20,7 @@ from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
 from broker_core.protocol.addresses import host_of
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.connections import GroupMember, read_members, read_subscriptions
-from broker_core.protocol.admin.proxies import (
-    HEARTBEAT_GROUP,
-    ProxyPlace,
-    read_announcement,
-)
+from broker_core.protocol.admin.proxies import HEARTBEAT_GROUP, ProxyPlace, read_announcement
 from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Wanted
@@ -83,7 +79,6 @@ class ProxyMembers:
 
     @property
     def client_ids(self) -> frozenset[str]:
-        """Of all members."""
         return frozenset(member.client_id for members in self.members.values() for member in members)
 
 

@@ -70,7 +70,6 @@ class LineFile:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close and unlock the file."""
         self._file.close()
 
     def _damaged(self, position: int) -> CodecError:

@@ -8,7 +8,7 @@ from broker_core.engine.schedule.delay_console import DelayConsole, DelayedHead,
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
 from broker_core.errors import BugError, UsageError
 from broker_core.worker.columns import columns_of, packed
-from broker_core.worker.handlers import Run
+from broker_core.worker.handlers import Run, served
 from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed
 from broker_core.worker.questions.figures import Columns
 from broker_core.worker.questions.question import Handler
@@ -37,12 +37,7 @@ def lateness_columns(levels: LatenessCounts | None, timers: LatenessCounts | Non
 
 def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list[Handler]:
     """Handlers of delay levels, on the engine's loop."""
-
-    def serving() -> DelayConsole:
-        found = console()
-        if found is None:
-            raise UsageError("this broker delivers no delayed messages at the moment")
-        return found
+    serving = served(console, "this broker delivers no delayed messages at the moment")
 
     async def read(query: ListDelayed) -> DelayedMessages:
         return delayed_messages(query.level, await run(serving().page_reader(query.level, query.start_offset, query.count)))
@@ -54,7 +49,6 @@ def delay_handlers(console: Callable[[], DelayConsole | None], run: Run) -> list
 
 
 def delayed_messages(level: int, page: DelayedPage) -> DelayedMessages:
-    """The columns of a page."""
     return DelayedMessages(
         level=level,
         **columns_of(page.heads, DelayedHead._fields),

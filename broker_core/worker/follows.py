@@ -214,7 +214,6 @@ class Follows(OpenTails[_StoreTail]):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="follow")
 
     def close(self) -> None:
-        """End all tails and the thread."""
         for follow_id in list(self._open):
             self._end_tail(follow_id)
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from broker_core.errors import BugError, OrbitError
+from broker_core.errors import BugError, OrbitError, UsageError
 from broker_core.worker.questions.question import Handler, Question, read_only_refusal
 
 _Answer = TypeVar("_Answer")
@@ -13,9 +13,19 @@ _T = TypeVar("_T")
 
 
 class Run(Protocol):
-    """Runs a function on a thread."""
-
     def __call__(self, work: Callable[[], _T], /) -> Awaitable[_T]: ...
+
+
+def served(part: Callable[[], _T | None], why_not: str) -> Callable[[], _T]:
+    """A part of the engine, each time as it is then; raises `UsageError` with ``why_not`` while there is none."""
+
+    def found() -> _T:
+        one = part()
+        if one is None:
+            raise UsageError(why_not)
+        return one
+
+    return found
 
 
 class Handlers:

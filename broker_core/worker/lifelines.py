@@ -142,7 +142,6 @@ def _crossing(lines: HistoryLines, number: int, queue_offset: int, begin_ms: int
 
 
 def columns(unique_key: str, story: Story) -> Lifeline:
-    """The columns of a story."""
     events = story.events
     return Lifeline(
         unique_key=unique_key,

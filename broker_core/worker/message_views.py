@@ -43,8 +43,6 @@ BATCH_MESSAGES = 32
 
 @dataclass(frozen=True, slots=True)
 class MessageHead:
-    """What a list shows of a message."""
-
     queue_id: int
     queue_offset: int
     physical_offset: int
@@ -136,6 +134,12 @@ def _backwards(store: MessageStore, topic: str, queue_id: int, batch: int, befor
         end = start
 
 
+def check_page_size(count: int) -> None:
+    """Raise `UsageError` for a page without messages, or with too many."""
+    if not 1 <= count <= PAGE_MESSAGES_MAX:
+        raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {count}")
+
+
 def page_of(
     topic: str,
     heads: list[MessageHead],
@@ -145,7 +149,6 @@ def page_of(
     next_offset: int,
     missing: int,
 ) -> MessagePage:
-    """The columns of a page."""
     notice = f"{missing} messages could not be read: their records are gone or damaged" if missing else ""
     return MessagePage(
         topic=topic,
@@ -248,7 +251,6 @@ def detail_of(record: bytes | memoryview, *, shown_offset: int = -1) -> MessageD
 
 
 def head_of(message: StoredMessage) -> MessageHead:
-    """What a list shows of a message."""
     body, _notice = _body(message)
     return MessageHead(
         queue_id=message.queue_id,

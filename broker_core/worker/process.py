@@ -54,8 +54,6 @@ _LAST_WORDS_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """The start options of the worker."""
-
     config: BrokerConfig
     orbit_version: str
     any_port: bool = False

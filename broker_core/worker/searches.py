@@ -133,7 +133,6 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
 
     def close(self) -> None:
-        """End all searches and the thread."""
         for turns in self._open.values():
             self._give_up(turns)
         self._open.clear()

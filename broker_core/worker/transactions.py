@@ -16,7 +16,7 @@ from broker_core.errors import OrbitError, RecordError, RequestRefusedError, Usa
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.resent_properties import TIMED
 from broker_core.worker.columns import columns_of
-from broker_core.worker.handlers import Run
+from broker_core.worker.handlers import Run, served
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.stored_messages import SendMessage
@@ -94,21 +94,18 @@ class Transactions(Protocol):
     def living(self, group: str) -> int: ...
 
 
-def serving(transactions: Transactions | None) -> Transactions:
-    """The transactions of a broker. Raises `UsageError` where it serves none now."""
-    if transactions is None:
-        raise UsageError("the broker serves no transactions now: it is starting or stopping")
-    return transactions
+NOT_SERVED = "the broker serves no transactions now: it is starting or stopping"
 
 
 def transaction_handlers(transactions: Callable[[], Transactions | None], store: MessageStore, run: Run) -> list[Handler]:
     """Handlers of transactions with half messages, on the engine's loop."""
+    serving = served(transactions, NOT_SERVED)
 
     async def read(query: ListTransactions) -> TransactionPage:
-        return await list_transactions(query, serving(transactions()), store, now_ms=wall_clock_ms)
+        return await list_transactions(query, serving(), store, now_ms=wall_clock_ms)
 
     async def look_back(query: ReadTransactionHistory) -> TransactionHistory:
-        progress = serving(transactions()).engine.ledger.half_progress
+        progress = serving().engine.ledger.half_progress
         read_page = partial(
             read_history,
             store,
@@ -120,15 +117,15 @@ def transaction_handlers(transactions: Callable[[], Transactions | None], store:
         return history_columns(await run(read_page))
 
     async def end(command: EndTransaction) -> Done:
-        await serving(transactions()).actions.end(command.origin, commit=command.commit)
+        await serving().actions.end(command.origin, commit=command.commit)
         return Done()
 
     async def check(command: CheckTransaction) -> Done:
-        await serving(transactions()).actions.check(command.origin)
+        await serving().actions.check(command.origin)
         return Done()
 
     async def resume(command: ResumeTransaction) -> Done:
-        await serving(transactions()).actions.resume(command.physical_offset)
+        await serving().actions.resume(command.physical_offset)
         return Done()
 
     return [
@@ -261,7 +258,6 @@ def _head(store: MessageStore, half: HalfMessage) -> HalfHead:
 
 
 def history_columns(page: HistoryPage) -> TransactionHistory:
-    """The columns of a page of history."""
     lives = page.lives
     steps = [(row, step) for row, life in enumerate(lives) for step in life.steps]
     return TransactionHistory(

@@ -91,7 +91,6 @@ class ClientRow:
 
     @property
     def program(self) -> str:
-        """Language and version."""
         return f"{self.language} {self.version}".strip()
 
     @property

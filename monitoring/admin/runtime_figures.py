@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from statistics import median
 
-from broker_core.api import RequestCode, read_runtime
+from broker_core.api import RequestCode, figure_of, read_runtime, size_of
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
 _BUCKET = re.compile(r"\[([^\]]+)\]:(\d+)")
@@ -27,8 +27,6 @@ Texts = Sequence[str]
 Reader = Callable[[Texts], Value]
 """Takes the texts of a figure's keys, empty where a broker has none."""
 
-_SIZE = re.compile(r"(?<![\d.])(\d{1,18}(?:\.\d{1,18})?)\s{0,4}([KMGTPE]?)i?B", re.IGNORECASE)
-_SIZES = " KMGTPE"
 _HOUR_MS = 3_600_000
 
 
@@ -124,22 +122,6 @@ class RuntimeFigure:
         return any(key in table for key in self.keys)
 
 
-def number_of(text: str) -> float | None:
-    """A figure of 0 or more; None for any other text."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if 0 <= number < math.inf else None
-
-
-def size_of(text: str) -> float | None:
-    """Bytes of a size with a unit, such as ``3.1 MiB``."""
-    found = _SIZE.search(text)
-    number = number_of(found[1]) if found else None
-    return None if found is None or number is None else float(number * 1_024 ** _SIZES.index(found[2].upper() or " "))
-
-
 def apart_of(values: Sequence[Value], distance: Distance | None) -> frozenset[int]:
     """Positions of outliers among the values of brokers; None is never one. Without a distance there are none.
 
@@ -167,12 +149,12 @@ def _is_apart(value: float | str, known: Sequence[float | str], distance: Distan
 
 
 def _number(texts: Texts) -> float | None:
-    return number_of(texts[0])
+    return figure_of(texts[0])
 
 
 def _more_than_0(texts: Texts) -> float | None:
     """A number that is 0 until it is measured, or a time that is 0 or -1 if there is none."""
-    return number_of(texts[0]) or None
+    return figure_of(texts[0]) or None
 
 
 def _size(texts: Texts) -> float | None:
@@ -195,11 +177,11 @@ def _mean_of_10_min(texts: Texts) -> float | None:
 
 def _mean(texts: Texts, place: int) -> float | None:
     parts = next(filter(None, texts), "").split()
-    return number_of(parts[place]) if len(parts) > place else None
+    return figure_of(parts[place]) if len(parts) > place else None
 
 
 def _between(texts: Texts) -> float | None:
-    above, below = map(number_of, texts)
+    above, below = map(figure_of, texts)
     return None if above is None or below is None else max(above - below, 0.0)
 
 

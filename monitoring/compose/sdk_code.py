@@ -105,7 +105,6 @@ def _is_settable(name: str, value: str) -> bool:
 
 
 def as_sdk_java(message: SendMessage, endpoints: str) -> str:
-    """A Java program."""
     wanted = sdk_message(message)
     parts = [f".setTopic({quoted(wanted.topic)})", f".setBody({java_body(wanted.body)})"]
     parts += [f".setTag({quoted(wanted.tag)})"] if wanted.tag else []
@@ -147,7 +146,6 @@ public class Send {{
 
 
 def as_sdk_go(message: SendMessage, endpoints: str) -> str:
-    """A Go program."""
     wanted = sdk_message(message)
     lines = [f"message := &rmq.Message{{Topic: {quoted(wanted.topic)}, Body: {go_body(wanted.body)}}}"]
     lines += [f"message.SetTag({quoted(wanted.tag)})"] if wanted.tag else []
@@ -200,7 +198,6 @@ func must(err error) {{
 
 
 def as_sdk_python(message: SendMessage, endpoints: str) -> str:
-    """A Python program."""
     wanted = sdk_message(message)
     body = f"{wanted.body.decode()!r}.encode()" if is_text(wanted.body) else repr(wanted.body)
     lines = ["message = Message()", f"message.topic = {wanted.topic!r}", f"message.body = {body}"]
@@ -242,7 +239,6 @@ def as_sdk_python(message: SendMessage, endpoints: str) -> str:
 
 
 def as_sdk_node(message: SendMessage, endpoints: str) -> str:
-    """A Node program."""
     wanted = sdk_message(message)
     fields = [f"topic: {quoted(wanted.topic)}", f"body: {node_body(wanted.body)}"]
     fields += [f"tag: {quoted(wanted.tag)}"] if wanted.tag else []
@@ -330,7 +326,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {{
 
 
 def as_sdk_csharp(message: SendMessage, endpoints: str) -> str:
-    """A C# program."""
     wanted = sdk_message(message)
     calls = [f".SetTopic({quoted(wanted.topic)})", f".SetBody({csharp_body(wanted.body)})"]
     calls += [f".SetTag({quoted(wanted.tag)})"] if wanted.tag else []

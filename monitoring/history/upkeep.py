@@ -9,14 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from monitoring.history.database import (
-    layouts_of,
-    retained_from_ms,
-    rolled_until_ms,
-    set_meta,
-    transaction,
-    used_bytes,
-)
+from monitoring.history.database import layouts_of, retained_from_ms, rolled_until_ms, set_meta, transaction, used_bytes
 from monitoring.history.recorded_time import SteadyTime
 from monitoring.history.recorder import RowTuple
 from monitoring.history.rows import Points, RowReader, Runs

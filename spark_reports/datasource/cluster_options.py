@@ -41,7 +41,6 @@ class ClusterOptions:
 
 
 def cluster_options_of(options: Mapping[str, str]) -> ClusterOptions:
-    """The options of a read."""
     name_servers = options.get("name_servers", options.get("path", "")).strip()
     if not name_servers:
         raise UsageError(

@@ -33,7 +33,6 @@ class RocketMQClusterDataSource(DataSource):
         return CLUSTER_FORMAT
 
     def schema(self) -> StructType:
-        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -62,7 +61,6 @@ class ClusterReader(BatchReader):
         return partitions_of(plan) or [ClusterPartition(plan.name_servers, plan.place, (), plan.limits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches of one partition."""
         if not isinstance(partition, ClusterPartition):
             raise UsageError("this reader reads only the partitions it planned itself")
         schema = arrow_schema(self._schema)

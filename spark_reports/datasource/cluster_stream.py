@@ -99,7 +99,6 @@ class ClusterStreamReader(DataSourceStreamReader):
         return partitions_of(ClusterPlan(self._options.name_servers, self._options.place, tasks, self._options.limits))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches of one partition."""
         assert isinstance(partition, ClusterPartition)
         schema = arrow_schema(self._schema)
         yield from read_partition(partition, self._selection, schema, strict=True)

@@ -145,7 +145,6 @@ def sums_by_of(options: Mapping[str, str], schema: StructType) -> tuple[str, ...
 
 
 def check_columns(schema: StructType) -> None:
-    """Check that all columns of a schema exist."""
     unknown = [field.name for field in schema if field.name not in ALL_COLUMNS.names]
     if unknown:
         raise UsageError(

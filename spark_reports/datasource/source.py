@@ -33,7 +33,6 @@ class RocketMQStoreDataSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """Default columns."""
         return MESSAGES
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -75,7 +74,6 @@ class StoreSourceReader(BatchReader):
         return replace(plan, tasks=tuple(grouped(kept)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches of one partition."""
         return self.read_while(partition, lambda: True)
 
     def read_while(self, partition: InputPartition, is_wanted: Callable[[], bool]) -> Iterator[pa.RecordBatch]:

@@ -27,8 +27,6 @@ SCAN_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class StorePartition(InputPartition):
-    """The input of one task."""
-
     ranges: tuple[FileRange, ...]
 
 

@@ -56,7 +56,6 @@ class StoreStreamReader(DataSourceStreamReader):
         return [StorePartition((part,)) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches of one partition."""
         assert isinstance(partition, StorePartition)
         yield from read_ranges(partition.ranges, self._selection, arrow_schema(self._schema))
 

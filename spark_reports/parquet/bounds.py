@@ -26,7 +26,6 @@ class Bounds:
 
 
 def plan_of(folder: PreparedFolder, bounds: Bounds) -> ReadPlan:
-    """The parts of a read, one task each."""
     wanted = [part for part in folder.parts if not bounds.outside(part.first_ms, part.last_ms)]
     tasks = tuple((FileRange(part.store, str(folder.file(part)), 0, 0, part.bytes),) for part in wanted)
     left_out = [str(folder.file(part)) for part in folder.parts if part not in wanted]

@@ -49,8 +49,6 @@ class ParquetPartsDataSource(DataSource):
 
 @dataclass(frozen=True)
 class PartTask(InputPartition):
-    """The input of one task, and its number."""
-
     number: int
     ranges: tuple[FileRange, ...]
 

@@ -119,7 +119,6 @@ def subscription_changes(connection: sqlite3.Connection) -> list[tuple[int, str,
 
 
 def subjects(connection: sqlite3.Connection, kind: str) -> list[tuple[int, str]]:
-    """Numbers and names of the subjects of a kind."""
     return connection.execute("SELECT id, name FROM subjects WHERE kind=? ORDER BY id", (kind,)).fetchall()
 
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 from broker_core.engine.store.results import PutStatus
 from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, TransactionEngine
-from broker_core.engine.transaction.messages import to_half
 from broker_core.engine.transaction.progress import DurableProgress, TransactionProgress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.protocol.names import DISCARD_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC
 from tests.support.clock import ManualClock
 from tests.support.memory_store import CrashError, MemoryStore
 
@@ -134,12 +133,13 @@ class Schedule:
         fate = self.random.choice((Decision.COMMIT, Decision.ROLLBACK))
         transaction = Transaction(number, fate)
         self.transactions.append(transaction)
-        properties = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": f"{number:032}"}
+        # As a send stores it: topic and queue are in its properties.
+        properties = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": f"{number:032}", "REAL_TOPIC": "T", "REAL_QID": "0"}
         if self.random.random() < 0.2:
             properties["CHECK_IMMUNITY_TIME_IN_SECONDS"] = self.random.choice(("1", "120", "-1"))
         body, born = b"%d" % number, self.clock()
-        half = MessageToStore("T", 0, 0, 4, born, _HOST, _HOST, 0, 0, body, encode_properties(properties))
-        result = self.store.put(to_half(half))
+        half = MessageToStore(HALF_TOPIC, 0, 0, 0, born, _HOST, _HOST, 0, 0, body, encode_properties(properties))
+        result = self.store.put(half)
         assert result.status is PutStatus.PUT_OK
         transaction.safe = True
         if self.random.random() < 0.8:

@@ -90,7 +90,6 @@ def permission_of(text: str) -> Permission:
 
 
 def permission_text(permission: Permission) -> str:
-    """The word for a permission."""
     return "|".join(flag.name or "" for flag in (Permission.PUB, Permission.SUB) if flag in permission) or "DENY"
 
 

@@ -44,7 +44,6 @@ class AccessProcessor:
         return self._change(peer, command, failed, lambda rules: with_account(rules, fields))
 
     def remove_account(self, peer: Asker, command: RemotingCommand) -> RemotingCommand | None:
-        """Delete an account."""
         access_key = command.ext_fields.get("accessKey", "")
         return self._change(
             peer, command, ResponseCode.DELETE_ACL_CONFIG_FAILED, lambda rules: without_account(rules, access_key)

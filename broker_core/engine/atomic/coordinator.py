@@ -37,8 +37,6 @@ Answered = Callable[[Identity | AtomicRefusedError], None]
 
 
 class StateLog(Protocol):
-    """The log of state records."""
-
     def append(self, body: bytes) -> tuple[int, int, int]:
         """Store one record; returns its position in the commit log, the position after it, and its store time in ms.
 

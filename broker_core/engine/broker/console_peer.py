@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.protocol.codes import LanguageCode, SerializeType
 from broker_core.protocol.frame import RemotingCommand
@@ -13,7 +14,7 @@ ANSWER_SECONDS = 15.0
 """Longest wait for a later answer; a client that is asked for its stacks has 10 s."""
 
 
-class ConsolePeer:
+class ConsolePeer(UnpacedPeer):
     """Sends requests of the window to processors, one at a time each. On the engine's loop only.
 
     Unlike a connection it subscribes to nothing: oneway requests to it are dropped.
@@ -36,17 +37,7 @@ class ConsolePeer:
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same."""
         return self.send(command)
-
-    def slow_down(self) -> None:
-        """Do nothing: the console sends one request."""
-
-    def hold_up(self) -> None:
-        """Do nothing, likewise."""
-
-    def go_on(self) -> None:
-        """Do nothing, likewise."""
 
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice; the console's figures show the same."""

@@ -14,15 +14,13 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.engine.acl.access_control import AccessControl
 from broker_core.engine.acl.account_file import AccountFile
-from broker_core.engine.broker.addresses import Addresses, bound_addresses, host_address, own_name_server
-from broker_core.engine.broker.binding import check_binding
-from broker_core.engine.broker.console_put import ConsolePut
+from broker_core.engine.broker.addresses import Addresses, bound_addresses, check_binding, host_address, own_name_server
 from broker_core.engine.broker.console_requests import answer_console
 from broker_core.engine.broker.fast_port import open_fast_port
 from broker_core.engine.broker.registration_link import RegistrationLink
@@ -97,6 +95,15 @@ class Loaded:
     unique_ids: UniqueIdGenerator
 
 
+class ConsolePut(NamedTuple):
+    """Where a message of the console was stored."""
+
+    offset_message_id: str
+    queue_id: int
+    queue_offset: int
+    store_ms: int
+
+
 class EmbeddedBroker:
     """A broker with a name server and a store of its own.
 
@@ -135,7 +142,7 @@ class EmbeddedBroker:
             auto_create=config.auto_create_group,
             groups_max=config.auto_create_groups_max,
             clock=clock,
-            changed=self._groups_changed,
+            changed=lambda: self._files.mark(GROUPS_FILE),
         )
         self.offsets = ConsumerOffsets()
         self.consumers: Consumers[Peer] = Consumers()
@@ -255,16 +262,14 @@ class EmbeddedBroker:
             self._grpc = await open_grpc(self.config, limits=self._limits)
             self._show_name_server()
             self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)
-            self._opening = asyncio.ensure_future(asyncio.to_thread(self._open_store, _on_loop(progress)))
+            opened = partial(MessageStore.open, self.config.store, clock=self._clock, progress=_on_loop(progress))
+            self._opening = asyncio.ensure_future(asyncio.to_thread(opened))
             # Shielded: a start that is cancelled must still learn of the open store, to close it.
             self._store = await asyncio.shield(self._opening)
             await self._serve()
         except BaseException:
             await self.stop()
             raise
-
-    def _open_store(self, progress: Progress) -> MessageStore:
-        return MessageStore.open(self.config.store, clock=self._clock, progress=progress)
 
     async def _serve(self) -> None:
         contained = self._load_tables()
@@ -676,9 +681,6 @@ class EmbeddedBroker:
         if self._link is not None:
             self._link.topics_changed(changed)
         self._tell_topics(changed)
-
-    def _groups_changed(self) -> None:
-        self._files.mark(GROUPS_FILE)
 
 
 def _on_loop(progress: Progress | None) -> Progress:

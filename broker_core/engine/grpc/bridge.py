@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.frame import Buffer, RemotingCommand
@@ -15,7 +16,7 @@ Answered = Callable[[RemotingCommand], None]
 VERSION: Final = RemotingCommand(0).version
 
 
-class CallPeer:
+class CallPeer(UnpacedPeer):
     """The other end of one request, as processors see it. A held request ends with its peer.
 
     Args:
@@ -45,20 +46,10 @@ class CallPeer:
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same, at once."""
         is_sent = self.send(command)
         if is_sent and self._flush is not None:
             self._flush()
         return is_sent
-
-    def slow_down(self) -> None:
-        """Do nothing: HTTP/2's windows slow a client down."""
-
-    def hold_up(self) -> None:
-        """Do nothing, likewise."""
-
-    def go_on(self) -> None:
-        """Do nothing, likewise."""
 
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice: the client of the call gets it."""

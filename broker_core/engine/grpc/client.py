@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from broker_core.engine.grpc.bridge import VERSION
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.outgoing import outgoing
+from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.errors import OrbitError, RecordError
 from broker_core.protocol import names
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType, version_ordinal
@@ -43,8 +44,6 @@ Answered = Callable[[RemotingCommand | OrbitError], None]
 
 
 class CommandStream(Protocol):
-    """The telemetry stream of a client."""
-
     def command(self, command: pb.TelemetryCommand) -> bool:
         """Send a command; False when the stream has ended."""
 
@@ -56,7 +55,7 @@ class _Question:
     timer: asyncio.TimerHandle
 
 
-class GrpcClient:
+class GrpcClient(UnpacedPeer):
     """A client that announced its settings. Hashable by identity; a peer of the tables of consumers and producers.
 
     Attributes:
@@ -106,39 +105,32 @@ class GrpcClient:
 
     @property
     def topics(self) -> list[str]:
-        """Topics that it publishes to."""
         return [topic.name for topic in self.settings.publishing.topics]
 
-    # ---- a connection, for whoever lists these ----
+    # ---- a connection, for whoever lists these: as `broker_core.transport.grpc_connection.GrpcConnection` ----
 
     @property
     def remote_address(self) -> str:
-        """``host:port`` of the client."""
         return self.connection.remote_address
 
     @property
     def local_address(self) -> str:
-        """``host:port`` that it connected to."""
         return self.connection.local_address
 
     @property
     def connected_at(self) -> float:
-        """Loop time when the connection opened."""
         return self.connection.connected_at
 
     @property
     def last_active(self) -> float:
-        """Loop time of the last byte in or out."""
         return self.connection.last_active
 
     @property
     def bytes_in(self) -> int:
-        """Bytes of the connection received so far."""
         return self.connection.bytes_in
 
     @property
     def bytes_out(self) -> int:
-        """Bytes of the connection passed to the system so far."""
         return self.connection.bytes_out
 
     @property
@@ -147,7 +139,6 @@ class GrpcClient:
         return self.connection.requests_in
 
     def close(self, reason: str = "closed by this side") -> None:
-        """End the connection."""
         self.connection.close(reason)
 
     # ---- a peer ----
@@ -157,17 +148,7 @@ class GrpcClient:
         return False
 
     def send_now(self, command: RemotingCommand) -> bool:
-        """The same."""
         return self.send(command)
-
-    def slow_down(self) -> None:
-        """Do nothing: HTTP/2's windows slow a client down."""
-
-    def hold_up(self) -> None:
-        """Do nothing, likewise."""
-
-    def go_on(self) -> None:
-        """Do nothing, likewise."""
 
     def send_oneway(self, command: RemotingCommand) -> bool:
         """Pass a check of a transaction on; other notices have no translation, and SDKs need none of them."""
@@ -251,7 +232,6 @@ class GrpcClient:
             question.answered(question.command.reply(ResponseCode.SYSTEM_ERROR, status.message))
 
     def verified(self, status: pb.Status, result: pb.VerifyMessageResult) -> None:
-        """Take the result of a trial."""
         question = self._questions.pop(result.nonce, None)
         if question is None:
             return

@@ -55,7 +55,6 @@ class GrpcClients:
         return iter(list(self._clients.values()))
 
     def find(self, client_id: str) -> GrpcClient | None:
-        """A client by its id."""
         return self._clients.get(client_id)
 
     def known(self, client_id: str) -> GrpcClient:

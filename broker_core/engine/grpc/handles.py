@@ -18,7 +18,6 @@ _WORDS = 8
 
 
 def handle_text(handle: ReceiptHandle, physical_offset: int) -> str:
-    """The handle of a delivery."""
     return f"{handle} {physical_offset}"
 
 

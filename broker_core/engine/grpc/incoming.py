@@ -73,7 +73,7 @@ def incoming(message: pb.Message, topic: str, *, address: str, now_ms: int, body
     _check_system(system, now_ms)
     is_half = system.message_type == pb.TRANSACTION
     sys_flag = (COMPRESSED if system.body_encoding == pb.GZIP else 0) | (TransactionType.PREPARED if is_half else 0)
-    born_ms = timestamp_ms(system.born_timestamp) if system.HasField("born_timestamp") else now_ms
+    born_ms = ms_of(system.born_timestamp) if system.HasField("born_timestamp") else now_ms
     properties = dict(message.user_properties)
     properties |= _own_properties(system, topic, system.born_host or address, born_ms, is_half=is_half)
     return IncomingMessage(
@@ -101,7 +101,7 @@ def _own_properties(system: pb.SystemProperties, topic: str, born_host: str, bor
     if system.message_group:
         found[SHARDING_KEY] = system.message_group
     if system.HasField("delivery_timestamp"):
-        found[DELIVER_MS] = str(timestamp_ms(system.delivery_timestamp))
+        found[DELIVER_MS] = str(ms_of(system.delivery_timestamp))
     if is_half:
         found[props.TRANSACTION_PREPARED] = "true"
         if system.HasField("orphaned_transaction_recovery_duration"):
@@ -192,7 +192,7 @@ def _check_system(system: pb.SystemProperties, now_ms: int) -> None:
     recovery = system.orphaned_transaction_recovery_duration.seconds
     if system.message_type == pb.TRANSACTION and recovery > RECOVERY_SECONDS_MAX:
         refuse(pb.BAD_REQUEST, f"the max transaction recovery time of message is too large, max is {RECOVERY_SECONDS_MAX}")
-    if system.HasField("delivery_timestamp") and timestamp_ms(system.delivery_timestamp) - now_ms > DELAY_MS_MAX:
+    if system.HasField("delivery_timestamp") and ms_of(system.delivery_timestamp) - now_ms > DELAY_MS_MAX:
         refuse(pb.ILLEGAL_DELIVERY_TIME, f"the max delay time of message is too large, max is {DELAY_MS_MAX}")
     if system.message_group:
         if not system.message_group.strip():
@@ -202,11 +202,6 @@ def _check_system(system: pb.SystemProperties, now_ms: int) -> None:
         _check_text(system.message_group, pb.ILLEGAL_MESSAGE_GROUP, "message group")
 
 
-def timestamp_ms(value: Timestamp) -> int:
-    """A time as ms since the epoch."""
-    return value.seconds * 1000 + value.nanos // 1_000_000
-
-
-def duration_ms(value: Duration) -> int:
-    """A duration in ms."""
+def ms_of(value: Timestamp | Duration) -> int:
+    """A time in ms since the epoch, or a duration in ms."""
     return value.seconds * 1000 + value.nanos // 1_000_000

@@ -14,7 +14,7 @@ from broker_core.engine.grpc.bridge import Bridge, CallPeer
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
 from broker_core.engine.grpc.handles import Delivery, changed_text, parsed_handle
-from broker_core.engine.grpc.incoming import duration_ms
+from broker_core.engine.grpc.incoming import ms_of
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, common_status, refuse, status_of
 from broker_core.engine.grpc.renewals import GIVEN_BACK_MS, Renewal, Renewals
@@ -92,7 +92,7 @@ class Leases:
     ) -> None:
         """Change when a message becomes visible again; errors keep the client's handle."""
         topic, group = checked_topic(request.topic), checked_group(request.group)
-        invisible_ms = duration_ms(request.invisible_duration)
+        invisible_ms = ms_of(request.invisible_duration)
         if invisible_ms < 0:
             refuse(pb.ILLEGAL_INVISIBLE_TIME, "the invisibleTime is too small. min is 0")
         if invisible_ms > INVISIBLE_MS_MAX:

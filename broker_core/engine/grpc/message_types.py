@@ -27,7 +27,6 @@ def accepted_types(topic: TopicConfig) -> tuple[pb.MessageType, ...]:
 
 
 def type_of(properties: Mapping[str, str]) -> pb.MessageType:
-    """The type of a message with these properties."""
     if properties.get(props.TRANSACTION_PREPARED, "").lower() == "true":
         return pb.TRANSACTION
     if props.DELAY in properties or any(name in properties for name in TIMER_PROPERTIES):

@@ -45,7 +45,6 @@ class CallRefusedError(OrbitError):
 
 
 def refuse(code: pb.Code, text: str) -> NoReturn:
-    """Raise `CallRefusedError`."""
     error = CallRefusedError(text)
     error.status = pb.Status(code=code, message=text)
     raise error

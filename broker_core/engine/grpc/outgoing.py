@@ -109,7 +109,6 @@ def timestamp(time_ms: int) -> Timestamp:
 
 
 def duration(time_ms: int) -> Duration:
-    """A duration in ms."""
     return Duration(seconds=time_ms // 1000, nanos=time_ms % 1000 * 1_000_000)
 
 

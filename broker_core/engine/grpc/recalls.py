@@ -17,8 +17,6 @@ from broker_core.protocol.grpc import messaging_pb2 as pb
 
 
 class Recalls:
-    """Serves RecallMessage."""
-
     def __init__(self, state: BrokerState, bridge: Bridge) -> None:
         self._state = state
         self._bridge = bridge

@@ -15,7 +15,7 @@ from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
 from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts_max
 from broker_core.engine.grpc.handles import Delivery, handle_text
-from broker_core.engine.grpc.incoming import duration_ms
+from broker_core.engine.grpc.incoming import ms_of
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, refuse
@@ -58,7 +58,6 @@ class _Wanted:
     poll_ms: int
 
     def delivery(self, handle: ReceiptHandle) -> Delivery:
-        """A delivery to the client."""
         return Delivery(self.group.name, self.topic, handle)
 
 
@@ -181,9 +180,9 @@ def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageReque
     """
     left_ms = math.inf if math.isinf(caller.deadline) else (caller.deadline - asyncio.get_running_loop().time()) * 1000
     if request.HasField("long_polling_timeout"):
-        wanted_ms: float = duration_ms(request.long_polling_timeout)
+        wanted_ms: float = ms_of(request.long_polling_timeout)
     else:
-        request_ms = duration_ms(client.settings.request_timeout) or _REQUEST_MS
+        request_ms = ms_of(client.settings.request_timeout) or _REQUEST_MS
         wanted_ms = left_ms - request_ms / 2
     poll_ms = min(max(wanted_ms, POLL_MS_MIN), POLL_MS_MAX)
     if poll_ms > left_ms - EARLY_MS and left_ms < POLL_MS_MIN:
@@ -200,7 +199,7 @@ def _version(text: str) -> tuple[int, ...]:
 def _invisible_ms(request: pb.ReceiveMessageRequest) -> int:
     if request.auto_renew:
         return INVISIBLE_MS
-    invisible_ms = duration_ms(request.invisible_duration)
+    invisible_ms = ms_of(request.invisible_duration)
     if invisible_ms < INVISIBLE_MS_MIN:
         refuse(pb.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {INVISIBLE_MS_MIN}")
     if invisible_ms > INVISIBLE_MS_MAX:

@@ -154,7 +154,6 @@ class GrpcService:
             refuse(pb.UNAUTHORIZED, fault)
 
     def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> CallPeer | None:
-        """Serve ReceiveMessage."""
         topic, group = request.message_queue.topic.name, request.group.name
         self.check(caller, (Need(topic, False, _SUB), Need(group, True, _SUB)))
         return self._receives.receive(call, caller, request)

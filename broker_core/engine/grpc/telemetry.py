@@ -19,8 +19,6 @@ _AGAIN_SECONDS: Final = 1.0
 
 
 class TelemetryStream:
-    """Serves one stream."""
-
     def __init__(self, call: GrpcCall, caller: Caller, clients: GrpcClients) -> None:
         self._call = call
         self._caller = caller
@@ -33,7 +31,6 @@ class TelemetryStream:
         return self._call.send(command.SerializeToString())
 
     def message(self, data: bytes) -> None:
-        """Serve a command of the client."""
         try:
             command = pb.TelemetryCommand.FromString(data)
         except DecodeError:

@@ -53,7 +53,6 @@ class KvConfig:
         return None if items is None else dict(items)
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``kvConfig.json``."""
         return {"configTable": {namespace: dict(items) for namespace, items in self._table.items()}}
 
     def load(self, value: Mapping[str, Any]) -> None:

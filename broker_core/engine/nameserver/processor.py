@@ -53,7 +53,6 @@ def encode_cluster_info(brokers: Mapping[str, BrokerData], clusters: Mapping[str
 
 
 def encode_topic_list(topics: Sequence[str], broker_address: str | None = None) -> bytes:
-    """TopicList."""
     return emit({"brokerAddr": broker_address, "topicList": topics})
 
 

@@ -162,7 +162,6 @@ class RouteInfo:
             self._live[address] = replace(live, last_update_ms=now_ms)
 
     def unregister(self, identity: BrokerIdentity) -> None:
-        """Drop one broker that unregisters."""
         self._drop(identity.address)
 
     def expire(self, now_ms: int) -> list[tuple[str, Hashable]]:
@@ -237,7 +236,6 @@ class RouteInfo:
         )
 
     def topics(self) -> list[str]:
-        """Names of all topics with a route."""
         return list(self._topic_queues)
 
     def topics_of_cluster(self, cluster: str) -> list[str]:
@@ -246,7 +244,6 @@ class RouteInfo:
         return [topic for topic, queues in self._topic_queues.items() if not names.isdisjoint(queues)]
 
     def brokers(self) -> dict[str, BrokerData]:
-        """Broker name → addresses."""
         return dict(self._brokers)
 
     def topics_with_flag(self, wanted: int, unwanted: int = 0) -> list[str]:

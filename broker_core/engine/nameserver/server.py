@@ -86,12 +86,10 @@ class NameServer:
 
     @property
     def port(self) -> int:
-        """The port that is bound."""
         return self._server.port
 
     @property
     def connections(self) -> set[Connection]:
-        """The open connections."""
         return self._server.connections
 
     async def start(self) -> None:

@@ -66,11 +66,9 @@ class NameServerSettings:
         self._more[key] = value
 
     def is_on(self, key: str) -> bool:
-        """Whether a switch is on."""
         return self._values[key]
 
     def to_text(self) -> str:
-        """All settings as ``key=value`` lines."""
         return format_properties({**self._more, **self.to_json()})
 
     def change(self, text: str) -> None:
@@ -97,7 +95,6 @@ class NameServerSettings:
         self._changed()
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``namesrv.properties``."""
         return {key: str(value).lower() for key, value in self._values.items()}
 
     def load(self, values: Mapping[str, Any]) -> None:

@@ -72,7 +72,6 @@ class AtomicProcessor:
         self._durable = durable
 
     def table(self) -> dict[RequestCode, Serve]:
-        """Request code → handler."""
         serve: dict[RequestCode, Serve] = {
             RequestCode.INIT_ATOMIC_PRODUCER: self.init_producer,
             RequestCode.SEND_ATOMIC_MESSAGE: self.send,

@@ -134,7 +134,6 @@ class AtomicService:
         self._store.visibility = CommittedReads(state, self.is_atomic)
 
     def start(self) -> None:
-        """Begin to keep time."""
         self._timer = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
     async def stop(self) -> None:

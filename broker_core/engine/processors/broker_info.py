@@ -56,7 +56,7 @@ class BrokerInfoProcessor:
         counters = self._state.counters
         now, today, yesterday = counters.put_messages, counters.day.today_morning, counters.day.yesterday_morning
         rates = {
-            key: _rates_text(counters.rates(what))
+            key: " ".join(map(str, counters.rates(what))) or "0.0"
             for key, what in (
                 ("putTps", "put"),
                 ("getFoundTps", "get_found"),
@@ -125,10 +125,6 @@ class BrokerInfoProcessor:
             store.record_at(store.commit_log_min_offset) if store.commit_log_max_offset > store.commit_log_min_offset else None
         )
         return -1 if record is None else store_timestamp_ms(record)
-
-
-def _rates_text(rates: list[float]) -> str:
-    return " ".join(map(str, rates)) or "0.0"
 
 
 def _milliseconds_text(value_ms: float) -> str:

@@ -92,7 +92,6 @@ class ClientProcessor:
         return command.reply()
 
     def disconnected(self, peer: Peer) -> None:
-        """Remove a closed connection from all groups."""
         self._state.producers.connection_lost(peer)
         for group in self._state.consumers.connection_lost(peer):
             self._member_left(group)

@@ -110,7 +110,6 @@ class ConsumeReportProcessor:
         return command.reply(body=emit(body))
 
     def topics_of_group(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Topics that a group has offsets in."""
         group = text_field(command.ext_fields, "group")
         return command.reply(body=emit({"topicList": sorted(self._state.offsets.topics_of(group))}))
 

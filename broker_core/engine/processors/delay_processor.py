@@ -13,8 +13,6 @@ from broker_core.protocol.json_body import emit
 
 
 class DelayProcessor:
-    """Serves GET_ALL_DELAY_OFFSET."""
-
     def __init__(self, delays: DelayService) -> None:
         self._delays = delays
 

@@ -175,7 +175,6 @@ class Dispatcher:
         return held if self._written is None else held + self._written.held_bytes(peer)
 
     def disconnected(self, peer: Peer) -> None:
-        """Forget a closed connection."""
         self.plain.forget(peer)
         self.pull.forget(peer)
         self.pop.forget(peer)

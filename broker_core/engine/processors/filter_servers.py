@@ -58,11 +58,9 @@ class FilterServers:
         return command.reply(ext_fields={"brokerName": config.broker_name, "brokerId": str(config.broker_id)})
 
     def forget(self, peer: Peer) -> None:
-        """Drop the filter server of a closed connection."""
         self._servers.pop(peer, None)
 
     def addresses(self) -> tuple[str, ...]:
-        """Addresses of the live filter servers."""
         self._drop_silent()
         return tuple(dict.fromkeys(server.address for server in self._servers.values()))
 

@@ -51,7 +51,6 @@ class GroupProcessor:
         return command.reply()
 
     def all(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Configs of all groups."""
         return command.reply(body=emit(self._state.groups.to_json()))
 
     def one(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
@@ -79,7 +78,6 @@ class GroupProcessor:
         return command.reply(body=emit(body))
 
     def producer_connections(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Members of a producer group."""
         name = text_field(command.ext_fields, "producerGroup")
         members = self._state.producers.members(name)
         if members is None:
@@ -87,7 +85,6 @@ class GroupProcessor:
         return command.reply(body=emit({"connectionSet": [_connection(client) for client in members]}))
 
     def all_producers(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Members of all producer groups."""
         table = {
             group: [
                 {

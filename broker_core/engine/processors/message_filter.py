@@ -47,8 +47,6 @@ def tag_filter(topic: str, subscription: Subscription) -> MessageFilter:
 
 
 def sql_filter(compiled: Filter) -> MessageFilter:
-    """The filter of a SQL92 expression."""
-
     def matches(record: memoryview) -> bool:
         properties = _properties(record)
         return properties is None or compiled.matches(properties)

@@ -64,12 +64,10 @@ class PlainRequests:
         return 0 if send is None else _serve(peer, send, self._serve_send, total)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
         if self.reads is not None:
             self.reads.reconfigure(config)
 
     def forget(self, peer: Peer) -> None:
-        """Forget a closed connection."""
         if self.reads is not None:
             self.reads.forget(peer)
 

@@ -5,10 +5,12 @@ Source: docs/spec/remoting.md §2.5.7, docs/spec/broker.md §12.3, §12.4.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from broker_core.engine.processors.client_commits import commit_of_client
 from broker_core.engine.processors.search_by_time import offset_by_time
+from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import OrbitError, RequestRefusedError
@@ -55,10 +57,7 @@ class ResetProcessor:
                 f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic.name} Timestamp: {_time(command)}"
             )
             raise RequestRefusedError(remark, code=ResponseCode.CONSUMER_NOT_ONLINE)
-        for client in members.members.values():
-            if client.version < VERSION_RESET_OFFSET:
-                remark = f"the client does not support this feature. version={version_name(client.version)}"
-                raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+        _check_versions(members.members.values())
         push = {"topic": topic.name, "group": group, "timestamp": str(_time(command)), "isForce": "false"}
         listed = [
             {"brokerName": queue.broker_name, "offset": offset, "queueId": queue.queue_id, "topic": queue.topic}
@@ -122,10 +121,7 @@ class ResetProcessor:
         if not asked:
             remark = f"No Any Consumer online in the consumer group: [{group}]"
             raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
-        for client in asked.values():
-            if client.version < VERSION_RESET_OFFSET:
-                remark = f"the client does not support this feature. version={version_name(client.version)}"
-                raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+        _check_versions(asked.values())
         collected = _Collected(peer, command, len(asked))
         for member, client in asked.items():
             question = RemotingCommand(
@@ -199,6 +195,13 @@ class _Collected:
         self._waiting -= 1
         if not self._waiting and not self._command.is_oneway:
             self._peer.send(self._command.reply(body=emit({"consumerTable": self._tables, "messageQueueTable": {}})))
+
+
+def _check_versions(clients: Iterable[Client]) -> None:
+    for client in clients:
+        if client.version < VERSION_RESET_OFFSET:
+            remark = f"the client does not support this feature. version={version_name(client.version)}"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
 
 
 def _time(command: RemotingCommand) -> int:

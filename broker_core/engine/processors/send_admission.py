@@ -67,7 +67,6 @@ class SendAdmission:
         self.reconfigure(state.config)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
         self._is_writable = bool(config.permission & PERM_WRITE)
 
     @property

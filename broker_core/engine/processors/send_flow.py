@@ -41,7 +41,6 @@ class SendFlow:
         self.reconfigure(state.config)
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
         self._is_on = config.fast_failure and self._defer is not None
         self._wait_max_s = config.send_wait_max_ms / 1000
         self._stall_s = config.page_cache_busy_ms / 1000

@@ -16,13 +16,7 @@ from broker_core.config import BrokerConfig
 from broker_core.engine.processors.durable_answers import DurableAnswers
 from broker_core.engine.processors.plain.requests import PlainSend
 from broker_core.engine.processors.put_rewrites import PutRewrites
-from broker_core.engine.processors.send_admission import (
-    SendAdmission,
-    SendTarget,
-    batch_fault,
-    check_batch,
-    without_property,
-)
+from broker_core.engine.processors.send_admission import SendAdmission, SendTarget, batch_fault, check_batch, without_property
 from broker_core.engine.processors.send_flow import Defer, SendFlow
 from broker_core.engine.processors.send_header import SendHeader, parse_send_header
 from broker_core.engine.schedule.timer.recall_handle import recall_fields
@@ -100,7 +94,7 @@ class SendProcessor:
             target = self.admission.admit(header)
             result = self.put(header, target, command.body, host_of(peer))
         except (RequestRefusedError, CodecError) as error:
-            return self._refused(command, error)
+            return command.reply(*self._refusal(error), self.extra_fields())
         answer = command.reply(ext_fields=self._answer_fields(result, target))
         if self._durable is None or not target.wait:
             self._took(started)
@@ -120,7 +114,7 @@ class SendProcessor:
             target = self.admission.admit(header)
             result = self.put(header, target, send.body, host_of(peer))
         except (RequestRefusedError, CodecError) as error:
-            return self._refused(send, error)
+            return send.reply(*self._refusal(error), self.extra_fields())
         if target.topic == names.WHEEL_TIMER_TOPIC or target.told_queue_id != header.queue_id:
             frame = encode_command(send.reply(ext_fields=self._answer_fields(result, target)))
         else:
@@ -149,9 +143,7 @@ class SendProcessor:
             target = self.admission.admit(header)
             result = self.put(header, target, body, born_host)
         except (RequestRefusedError, CodecError) as error:
-            self._counters.put_failed += 1
-            code = error.code if isinstance(error, RequestRefusedError) else ResponseCode.MESSAGE_ILLEGAL
-            answered(SendOutcome(code, error.message))
+            answered(SendOutcome(*self._refusal(error)))
             return
         recall_handle = ""
         if target.topic == names.WHEEL_TIMER_TOPIC:
@@ -172,10 +164,10 @@ class SendProcessor:
 
         self._durable.wait(result.physical_offset + result.wrote_bytes, answer)
 
-    def _refused(self, request: RemotingCommand | PlainSend, error: RequestRefusedError | CodecError) -> RemotingCommand:
+    def _refusal(self, error: RequestRefusedError | CodecError) -> tuple[int, str]:
+        """Count a refused send; returns code and remark of its answer."""
         self._counters.put_failed += 1
-        code = error.code if isinstance(error, RequestRefusedError) else ResponseCode.MESSAGE_ILLEGAL
-        return request.reply(code, error.message, self.extra_fields())
+        return error.code if isinstance(error, RequestRefusedError) else ResponseCode.MESSAGE_ILLEGAL, error.message
 
     def _took(self, started: float) -> None:
         now = perf_counter()
@@ -201,7 +193,6 @@ class SendProcessor:
         return f"{text}\x02{added}" if text else added
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Take over changed settings."""
         self._body_bytes_max = config.store.max_message_bytes
         self.admission.reconfigure(config)
         self.flow.reconfigure(config)

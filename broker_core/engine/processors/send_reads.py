@@ -91,7 +91,6 @@ class SendReads:
         self._puts.lanes.forget()
 
     def forget(self, peer: Peer) -> None:
-        """Forget a closed connection."""
         self._clients.pop(peer, None)
 
     def serve(self, peer: FramePeer, source: bytes, position: int) -> int:

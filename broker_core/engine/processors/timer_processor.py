@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
+from broker_core.engine.processors.retried_copies import put_counted
 from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, TimerRefusal, slot_for
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.engine.schedule.timer.precision import PRECISION_FILE, PRECISION_RULE, changes_of
@@ -230,12 +231,8 @@ class TimerMessages:
 
     def put(self, placed: PutDraft, body: bytes, born_host: HostAddress, born_ms: int) -> PutResult:
         """Store a message at the place of a rewrite."""
-        result = self._state.store.put(
-            MessageToStore(
-                placed.topic, placed.queue_id, 0, placed.sys_flag, born_ms, born_host, self._state.store_host, 0, 0, body,
-                props.encode_properties(placed.properties),
-            )
+        message = MessageToStore(
+            placed.topic, placed.queue_id, 0, placed.sys_flag, born_ms, born_host, self._state.store_host, 0, 0, body,
+            props.encode_properties(placed.properties),
         )  # fmt: skip
-        if result.status is PutStatus.PUT_OK:
-            self._state.counters.put(placed.topic, 1, result.wrote_bytes)
-        return result
+        return put_counted(self._state, message)

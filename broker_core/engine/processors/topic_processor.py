@@ -34,7 +34,6 @@ class TopicProcessor:
         self._state = state
 
     def create(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Create or change a topic."""
         fields = command.ext_fields
         known = self._state.topics.get(fields.get("topic", ""))
         topic = TopicConfig(
@@ -124,7 +123,6 @@ class TopicProcessor:
             self._state.counters.forget_topic(name)
 
     def all(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """The whole topic table."""
         return command.reply(body=emit(self._state.topics.to_json()))
 
     def one(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

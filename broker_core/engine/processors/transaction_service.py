@@ -32,14 +32,7 @@ from broker_core.engine.store.results import PutResult
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.engine.transaction.engine import (
-    CheckRequest,
-    Decision,
-    EndRequest,
-    EndResult,
-    Hooks,
-    TransactionEngine,
-)
+from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, EndResult, Hooks, TransactionEngine
 from broker_core.engine.transaction.progress import DurableProgress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.errors import OrbitError, RequestRefusedError, StoreError

@@ -84,7 +84,6 @@ class DelayProgress:
             self._version = self._version.next(now_ms)
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``delayOffset.json``."""
         value: dict[str, Any] = {"offsetTable": {str(level): self.saved[level] for level in sorted(self.saved)}}
         if self._version is not None:
             value["dataVersion"] = {**self._version.to_json(), "stateVersion": self._version.state_version}

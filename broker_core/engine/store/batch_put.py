@@ -86,7 +86,6 @@ class BatchDraft:
 
     @property
     def member_properties(self) -> list[bytes]:
-        """Encoded properties of each member."""
         return [member.properties for member in self._members]
 
     def lay_out(self, *, physical_offset: int, queue_offset: int, now_ms: int) -> LaidOutBatch:

@@ -34,7 +34,6 @@ class Checkpoint:
         return max(0, min(self.physic_ms, self.logics_ms) - _MARGIN_MS)
 
     def encode(self) -> bytes:
-        """Content of the file."""
         return (_FIELDS.pack(self.physic_ms, self.logics_ms, self.index_ms) + self.rest).ljust(FILE_BYTES, b"\0")
 
 

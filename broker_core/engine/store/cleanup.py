@@ -194,7 +194,6 @@ class Cleaner:
         return count_to_delete(self._commit_log.modified_ms(), decision, every, self._clock())
 
     def reconfigure(self, config: StoreConfig) -> None:
-        """Apply changed settings of cleaning."""
         self._config = config
 
     def clean_queues(self) -> int:

@@ -91,7 +91,6 @@ class EntryTable:
         self._texts = texts
 
     def text(self) -> str:
-        """The table as JSON text."""
         return _object(self._texts.of(self._entries), "\t")
 
 

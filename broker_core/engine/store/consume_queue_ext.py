@@ -59,7 +59,6 @@ def is_address(tags_code: int) -> bool:
 
 
 def address_of(offset: int) -> int:
-    """Address of an offset in the extension."""
     return offset + _ADDRESS_BASE
 
 

@@ -69,7 +69,6 @@ class Disk:
             files.write_at(descriptor, memoryview(_ZEROS)[: min(piece_bytes, position + size - start)], start)
 
     def write_at(self, descriptor: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Write all of ``data``."""
         files.write_all_at(descriptor, data, position)
 
     def read_at(self, path: Path | str, size: int, position: int) -> bytes:
@@ -132,7 +131,6 @@ class Disk:
         files.sync_directory(path)
 
     def close(self, descriptor: int) -> None:
-        """Close a descriptor."""
         os.close(descriptor)
 
     def replace_file(self, path: Path, data: bytes, *, mode: int = 0o644) -> None:

@@ -87,7 +87,6 @@ class FlushService:
         ]
 
     def start(self) -> None:
-        """Start the threads."""
         for thread in self._threads:
             thread.start()
 

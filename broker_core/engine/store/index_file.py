@@ -55,7 +55,6 @@ class IndexHeader:
     next_item: int = 1
 
     def encode(self) -> bytes:
-        """The bytes in the file."""
         return HEADER.pack(self.begin_ms, self.end_ms, self.begin_offset, self.end_offset, self.used_slots, self.next_item)
 
     @classmethod
@@ -84,7 +83,6 @@ class Geometry(NamedTuple):
 
     @property
     def file_bytes(self) -> int:
-        """Size of such a file."""
         return HEADER_BYTES + self.slots * SLOT_BYTES + self.items * ITEM_BYTES
 
 
@@ -162,11 +160,9 @@ class IndexFile:
         return self.header.next_item >= self.geometry.items
 
     def item(self, number: int) -> IndexItem:
-        """One item."""
         return IndexItem._make(ITEM.unpack_from(self.buffer, self.item_position(number)))
 
     def item_position(self, number: int) -> int:
-        """Position of an item in the file."""
         return self._items_position + number * ITEM_BYTES
 
     def offsets(self, key_hash: int, from_ms: int, to_ms: int) -> Iterator[int]:

@@ -53,7 +53,6 @@ class KeyBatch:
         return len(self.table) // KEY_COLUMNS
 
     def of_record(self, physical_offset: int) -> int:
-        """Number of keys of one record."""
         return self.table[OFFSET::KEY_COLUMNS].count(physical_offset)
 
 

@@ -230,7 +230,6 @@ class IndexService:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether an index is kept."""
         return self._is_enabled
 
     def files(self) -> list[tuple[IndexFile, IndexHeader]]:
@@ -409,7 +408,6 @@ class IndexService:
             return count
 
     def close(self) -> None:
-        """Close the files."""
         with self._lock:
             for file in self._files:
                 file.close()

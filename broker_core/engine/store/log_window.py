@@ -14,13 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from broker_core.engine.store.layout import Bytes, RecordHeads, scan_records
-from broker_core.engine.store.record_columns import (
-    faults_of,
-    in_queue,
-    queue_groups,
-    queue_units,
-    unit_codes,
-)
+from broker_core.engine.store.record_columns import faults_of, in_queue, queue_groups, queue_units, unit_codes
 from broker_core.native.unit_scan import QueueUnits
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import INNER_MULTI_DISPATCH
@@ -92,7 +86,6 @@ class LogWindow:
         return runs
 
     def records(self) -> Iterator[ScannedRecord]:
-        """All records, one by one."""
         heads, data = self.heads, self.data
         columns = (
             heads.physical_offset, heads.size, heads.topic_position, heads.topic_bytes, heads.properties_position,

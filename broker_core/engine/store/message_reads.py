@@ -53,7 +53,6 @@ class MessageReads:
         self._mender = QueueMender(parts)
 
     def take_settings(self, config: StoreConfig) -> None:
-        """Apply changed settings."""
         self._limits = BatchLimits(config, machine_memory_bytes())
 
     def get_messages(

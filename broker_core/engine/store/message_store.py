@@ -251,7 +251,6 @@ class MessageStore:
 
     @property
     def config(self) -> StoreConfig:
-        """The current settings."""
         return self._parts.config
 
     @property

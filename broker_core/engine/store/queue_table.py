@@ -139,7 +139,6 @@ class QueueTable:
     # ---- manifest ------------------------------------------------------------------------------------------------------
 
     def write_manifest(self, checkpoint: Checkpoint, manifest: QueueManifest) -> None:
-        """Write the manifest of a checkpoint."""
         rows = [[topic, queue_id, end] for (topic, queue_id), end in sorted(manifest.ends.items()) if end]
         note = {"checkpoint": _identity(checkpoint), "logEnd": manifest.log_end, "queues": rows}
         if manifest.index_note is not None:

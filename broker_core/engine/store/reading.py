@@ -74,7 +74,6 @@ class BatchLimits:
 
 
 def machine_memory_bytes() -> int:
-    """Memory of this machine."""
     return machine.memory_bytes()
 
 

@@ -68,7 +68,6 @@ def runs_of_queue(heads: RecordHeads, group: QueueGroup) -> list[Int64s]:
 
 
 def topic_of(data: Bytes, heads: RecordHeads, row: int) -> bytes:
-    """The topic of a record."""
     start = int(heads.topic_position[row])
     return data[start : start + int(heads.topic_bytes[row])].tobytes()
 
@@ -129,7 +128,6 @@ class Faults(NamedTuple):
 
 
 def faults_of(data: Bytes, heads: RecordHeads) -> Faults:
-    """The faults of some records."""
     faults = HeadScan(installed()).faults(data, heads)
     doubted, has_crc = np.flatnonzero(faults & MAY_BE_TORN), (faults & HAS_RECORD_CRC) != 0
     torn = [row for row in doubted.tolist() if _is_torn(data, heads, row)]

@@ -54,7 +54,6 @@ class ScannedWindow:
         return max(self.first_taken, self.first_offset)
 
     def records(self) -> Iterator[ScannedRecord]:
-        """All records, one by one."""
         return self._in_columns().records()
 
     def _in_columns(self) -> LogWindow:

@@ -96,7 +96,6 @@ class StoreParts:
         """Decides what `get_messages`, `max_offset` and `query` show; None shows all."""
 
     def take_settings(self, config: StoreConfig) -> None:
-        """Apply changed settings."""
         self.config = config
         self.cleaner.reconfigure(config)
         self.flush_service.reconfigure(config)

@@ -37,13 +37,11 @@ class WriteGate:
             self._judge()
 
     def withdraw(self, kind: WriteRefusal) -> None:
-        """Remove a reason."""
         with self._lock:
             self._reasons = {other: text for other, text in self._reasons.items() if other is not kind}
             self._judge()
 
     def holds(self, kind: WriteRefusal) -> bool:
-        """Whether there is a reason of this kind."""
         return kind in self._reasons
 
     @property

@@ -42,8 +42,6 @@ class JournalEntry:
 
 
 class ActionJournal:
-    """The journal of one store."""
-
     def __init__(self, directory: Path, *, clock: Callable[[], int], bytes_max: int = BYTES_MAX) -> None:
         self._path = directory / JOURNAL_FILE
         self._clock = clock

@@ -68,7 +68,6 @@ class Consumers(Generic[C]):
         return self._groups.get(name)
 
     def groups(self) -> list[ConsumerGroup[C]]:
-        """All groups with members."""
         return list(self._groups.values())
 
     def groups_of_topic(self, topic: str) -> list[str]:
@@ -97,7 +96,6 @@ class Consumers(Generic[C]):
         return joined or subscribed
 
     def pulled(self, connection: C, name: str, topic: str, queue_id: int) -> None:
-        """Record that a member pulls a queue."""
         group = self._groups.get(name)
         if group is not None and connection in group.members:
             group.pullers[topic, queue_id] = connection
@@ -131,7 +129,6 @@ class Consumers(Generic[C]):
 
     @property
     def member_count(self) -> int:
-        """Members of all groups together."""
         return sum(len(group.members) for group in self._groups.values())
 
 
@@ -173,14 +170,12 @@ class Producers(Generic[C]):
         self._groups.setdefault(group, {})[connection] = client
 
     def unregister(self, connection: C, group: str) -> None:
-        """Remove a member, if it is one."""
         members = self._groups.get(group, {})
         members.pop(connection, None)
         if not members:
             self._groups.pop(group, None)
 
     def connection_lost(self, connection: C) -> None:
-        """Remove a connection from all groups."""
         for group in list(self._groups):
             self.unregister(connection, group)
 
@@ -208,7 +203,6 @@ class Producers(Generic[C]):
         return max(reversed(found), key=lambda item: item[0])[1] if found else None
 
     def groups(self) -> dict[str, list[Client]]:
-        """All groups with their members."""
         return {group: list(members.values()) for group, members in self._groups.items()}
 
     @property

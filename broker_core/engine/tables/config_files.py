@@ -150,7 +150,6 @@ class ConfigFiles:
         await finished(self._write(name))
 
     def start(self) -> None:
-        """Start writing."""
         self._task = asyncio.create_task(self._run(), name="config files")
 
     async def settle(self) -> None:

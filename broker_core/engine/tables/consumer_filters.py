@@ -82,7 +82,6 @@ class ConsumerFilters:
         self.changes = 0
 
     def get(self, topic: str, group: str) -> FilterData | None:
-        """The filter of a group on a topic."""
         return self._topics.get(topic, {}).get(group)
 
     def of_topic(self, topic: str) -> list[FilterData]:
@@ -139,7 +138,6 @@ class ConsumerFilters:
                 del self._topics[topic]
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``consumerFilter.json``."""
         self.expire()
         return {
             "filterDataByTopic": {
@@ -188,8 +186,6 @@ class ConsumerFilters:
 
 
 class FilterFile:
-    """Reads and writes the file."""
-
     def __init__(self, filters: ConsumerFilters, files: ConfigFiles) -> None:
         self._filters = filters
         self._files = files

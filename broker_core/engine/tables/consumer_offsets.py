@@ -60,15 +60,12 @@ class ConsumerOffsets:
         return self._table.get(topic + SEPARATOR + group, {}).get(queue_id, -1)
 
     def topics_of(self, group: str) -> list[str]:
-        """Topics for which a group has offsets."""
         return [topic for topic, known in self._pairs() if known == group]
 
     def groups_of(self, topic: str) -> list[str]:
-        """Groups with offsets in a topic."""
         return [group for known, group in self._pairs() if known == topic]
 
     def groups(self) -> set[str]:
-        """All groups with offsets."""
         return {group for _topic, group in self._pairs()}
 
     def items(self) -> list[tuple[str, str, dict[int, int]]]:
@@ -76,11 +73,9 @@ class ConsumerOffsets:
         return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
 
     def remove_group(self, group: str) -> None:
-        """Remove all offsets of a group."""
         self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
 
     def remove_topic(self, topic: str) -> None:
-        """Remove all offsets in a topic."""
         self._remove([known + SEPARATOR + group for known, group in self._pairs() if known == topic])
 
     def _remove(self, keys: list[str]) -> None:

@@ -150,7 +150,6 @@ class Counters:
 
     @property
     def topics(self) -> dict[str, TopicCounter]:
-        """Topic → its counter."""
         self._settle()
         return self._topics
 
@@ -196,12 +195,10 @@ class Counters:
             self.sent_back[topic, group] += 1
 
     def forget_topic(self, topic: str) -> None:
-        """Remove the counters of a deleted topic."""
         self.topics.pop(topic, None)
         self._forget(lambda key: key[0] == topic)
 
     def forget_group(self, group: str) -> None:
-        """Remove the counters of a deleted group."""
         self.groups.pop(group, None)
         self._forget(lambda key: key[1] == group)
 

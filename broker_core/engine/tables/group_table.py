@@ -64,7 +64,6 @@ class GroupTable:
         return len(self._table) >= self.groups_max
 
     def get(self, name: str) -> GroupConfig | None:
-        """The config of a group, if it has one."""
         return self._table.get(name)
 
     def find(self, name: str) -> GroupConfig | None:
@@ -80,11 +79,9 @@ class GroupTable:
         return wanted and names.group_name_fault(name) is None and not self.is_full
 
     def all(self) -> dict[str, GroupConfig]:
-        """A copy of the table."""
         return dict(self._table)
 
     def put(self, config: GroupConfig) -> None:
-        """Create or replace a group's config."""
         self._table[config.name] = _kept(config)
         self._bump()
 

@@ -53,6 +53,19 @@ class Peer(Protocol):
     def __hash__(self) -> int: ...
 
 
+class UnpacedPeer:
+    """The part of a peer that sends no more than is taken: one request at a time, or what the windows of HTTP/2 allow."""
+
+    def slow_down(self) -> None:
+        """Do nothing."""
+
+    def hold_up(self) -> None:
+        """Do nothing."""
+
+    def go_on(self) -> None:
+        """Do nothing."""
+
+
 class FramePeer(Peer, Protocol):
     """A connection that takes answers as bytes, and counts the requests that are served from bytes."""
 

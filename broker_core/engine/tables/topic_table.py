@@ -56,7 +56,6 @@ class TopicTable:
         }
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Apply changed settings."""
         self._config = config
 
     @property
@@ -78,11 +77,9 @@ class TopicTable:
         return found
 
     def all(self) -> dict[str, TopicConfig]:
-        """A copy of the table."""
         return dict(self._table)
 
     def is_system(self, name: str) -> bool:
-        """Whether a topic is the broker's own."""
         return name in self._system or name.startswith(names.SYSTEM_PREFIX) or name == names.ATOMIC_STATE_TOPIC
 
     def system_topics(self) -> list[str]:
@@ -90,7 +87,6 @@ class TopicTable:
         return sorted(self._system)
 
     def put(self, topic: TopicConfig) -> None:
-        """Create or replace a topic."""
         self._table[topic.name] = topic
         self._bump([topic.name])
 

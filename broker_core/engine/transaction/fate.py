@@ -92,7 +92,6 @@ class _EndSearch:
         self.halves = self._halves()
 
     def outcome(self) -> TransactionOutcome | None:
-        """How the transaction ended."""
         if self.real() is not None:
             return TransactionOutcome.COMMITTED
         is_known = self._is_complete

@@ -24,8 +24,6 @@ REMEMBERED_MAX = 100_000
 
 
 class TransactionOutcome(Enum):
-    """How a transaction ended."""
-
     COMMITTED = "committed"
     ROLLED_BACK = "rolled back"
     GIVEN_UP = "given up"

@@ -15,7 +15,7 @@ Source: docs/spec/broker.md §4.2, §4.4 to §4.8, docs/spec/store.md §8.4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from broker_core.errors import RecordError
 from broker_core.protocol.message import properties as props
@@ -114,26 +114,6 @@ def _text(value: bytes | None) -> str:
 
 
 # ---- what is written ---------------------------------------------------------------------------------------------------
-
-
-def is_half(properties: bytes) -> bool:
-    """Whether properties request a transaction: TRAN_MSG=true decides, not the sysFlag.
-
-    Source: docs/spec/broker.md §4.2 step 1.
-    """
-    return (props.find_property(properties, props.TRANSACTION_PREPARED) or "").lower() == "true"
-
-
-def to_half(message: MessageToStore) -> MessageToStore:
-    """The half message of a transactional message: topic and queue go into properties."""
-    properties = with_property(message.properties, props.REAL_TOPIC, message.topic)
-    return replace(
-        message,
-        topic=HALF_TOPIC,
-        queue_id=TRANSACTION_QUEUE_ID,
-        sys_flag=message.sys_flag & ~TRANSACTION_MASK,
-        properties=with_property(properties, props.REAL_QUEUE_ID, str(message.queue_id)),
-    )
 
 
 def to_real(half: StoredMessage) -> MessageToStore:

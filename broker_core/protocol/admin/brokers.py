@@ -16,8 +16,6 @@ from broker_core.protocol.properties_text import parse_properties
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlace:
-    """Where a broker of a cluster is."""
-
     name: str
     cluster: str
     addresses: dict[int, str]
@@ -34,7 +32,6 @@ class BrokerPlace:
 
     @property
     def slaves(self) -> list[str]:
-        """Addresses of its slaves, by their ids."""
         return [self.addresses[number] for number in sorted(self.addresses) if number != MASTER_ID]
 
 

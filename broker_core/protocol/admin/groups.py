@@ -32,7 +32,6 @@ class GroupConfig:
     others: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """A SubscriptionGroupConfig object."""
         body: dict[str, Any] = {**self.others, "groupName": self.name}
         body |= {key: getattr(self, name) for key, name in _FIELDS.items() if key != _ORDERLY}
         # Fields that 4.x brokers do not have are not sent to them.

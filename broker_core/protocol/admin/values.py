@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,9 @@ from broker_core.outside import whole_of
 from broker_core.protocol.json_body import JsonBodyError, parse_object
 
 Body = bytes | bytearray | memoryview
+
+_SIZE = re.compile(r"(?<![\d.])(\d{1,18}(?:\.\d{1,18})?)\s{0,4}([KMGTPE]?)i?B", re.IGNORECASE)
+_SIZES = " KMGTPE"
 
 
 @contextmanager
@@ -40,6 +44,22 @@ def whole_number(text: str | None) -> int | None:
     """A figure of a broker as a number, or None."""
     number = None if text is None else whole_of(text.removeprefix("-"))
     return -number if number and text is not None and text.startswith("-") else number
+
+
+def figure_of(text: str) -> float | None:
+    """A figure of a broker of 0 or more; None for any other text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
+
+
+def size_of(text: str) -> float | None:
+    """Bytes of a size with a unit, such as ``3.1 MiB``."""
+    found = _SIZE.search(text)
+    number = figure_of(found[1]) if found else None
+    return None if found is None or number is None else float(number * 1_024 ** _SIZES.index(found[2].upper() or " "))
 
 
 def whole(table: Mapping[Any, Any], key: str, default: int = 0) -> int:

@@ -65,7 +65,6 @@ class Filter:
         self._test = _compile(condition)
 
     def matches(self, properties: Properties) -> bool:
-        """Whether the filter is true for these properties."""
         try:
             return self._test(properties) is True
         except ValueError:

@@ -35,7 +35,6 @@ class GrpcStatus(IntEnum):
 
 
 def prefixed(message: bytes) -> bytes:
-    """A message with its prefix."""
     return PREFIX.pack(0, len(message)) + message
 
 

@@ -25,8 +25,6 @@ _WORD = Struct(">I")
 
 
 class FrameType(IntEnum):
-    """Type of a frame."""
-
     DATA = 0
     HEADERS = 1
     PRIORITY = 2
@@ -50,8 +48,6 @@ class Flag(IntEnum):
 
 
 class Setting(IntEnum):
-    """Identifier of a setting."""
-
     HEADER_TABLE_SIZE = 1
     ENABLE_PUSH = 2
     MAX_CONCURRENT_STREAMS = 3
@@ -81,7 +77,6 @@ def head(kind: FrameType, flags: int, stream_id: int, size: int) -> bytes:
 
 
 def frame(kind: FrameType, flags: int, stream_id: int, payload: bytes = b"") -> bytes:
-    """A whole frame."""
     return HEAD.pack(len(payload) << 8 | kind, flags, stream_id) + payload
 
 
@@ -92,7 +87,6 @@ def head_at(data: bytes, position: int) -> tuple[int, int, int, int]:
 
 
 def settings_frame(values: dict[Setting, int]) -> bytes:
-    """A SETTINGS frame."""
     return frame(FrameType.SETTINGS, 0, 0, b"".join(_PAIR.pack(key, value) for key, value in values.items()))
 
 

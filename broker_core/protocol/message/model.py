@@ -5,13 +5,9 @@ from __future__ import annotations
 import ipaddress
 import struct
 from dataclasses import dataclass, field
-from typing import NewType
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.addresses import ip_text
-
-QueueOffset = NewType("QueueOffset", int)
-PhysicalOffset = NewType("PhysicalOffset", int)
 
 _PORT = struct.Struct(">i")
 _V4_BYTES = 4

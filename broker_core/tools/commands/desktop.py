@@ -38,7 +38,6 @@ class DesktopFiles:
 
     @property
     def entry(self) -> Path:
-        """The entry of the menu."""
         return self.data_folder / "applications" / ENTRY_NAME
 
     @property

@@ -66,7 +66,6 @@ class ReplayItem:
 
 
 def item_of_message(message: StoredMessage) -> ReplayItem:
-    """Item of a record."""
     return ReplayItem(
         message.topic, message.queue_id, message.queue_offset,
         offset_message_id(message.store_host, message.physical_offset), message.store_timestamp_ms,

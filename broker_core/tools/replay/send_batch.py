@@ -32,7 +32,6 @@ class ReadyMessage(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """Its bytes in a request."""
         return FRAME_BYTES + len(self.message.body) + len(self.properties)
 
 
@@ -45,7 +44,6 @@ class SendBatch:
     bytes: int = 0
 
     def takes(self, ready: ReadyMessage) -> bool:
-        """Whether a message may join the batch."""
         if not self.messages:
             return True
         first, message = self.messages[0].message, ready.message

@@ -23,8 +23,6 @@ _MORE_THAN_MESSAGES = {
 
 
 class ReplaySurvey:
-    """Counts messages of a replay."""
-
     def __init__(self, target: ReplayTarget, pace: Pace) -> None:
         self.count = 0
         self.topics: set[str] = set()

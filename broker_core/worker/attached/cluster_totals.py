@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from broker_core.protocol.admin.values import whole_number
+from broker_core.protocol.admin.values import figure_of, size_of, whole_number
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.attached.broker_figures import BrokerFigures
 
@@ -18,9 +18,6 @@ UNDECIDED_KEPT_MS = 15_000
 """How long the count of undecided transactions is reported after a look at them."""
 _SUMS = {"put_messages": "putMessageTimesTotal"}
 _OF_ONE = {"commit_log_min": "commitLogMinOffset", "commit_log_max": "commitLogMaxOffset"}
-_UNITS = {"B": 1, "KB": 1 << 10, "KIB": 1 << 10, "MB": 1 << 20, "MIB": 1 << 20, "GB": 1 << 30, "GIB": 1 << 30,
-          "TB": 1 << 40, "TIB": 1 << 40}  # fmt: skip
-_TOTAL = re.compile(r"Total\s*:\s*([\d.]+)\s*([A-Za-z]+)")
 _PUTS = re.compile(r"\]:(\d+)")
 """Puts of a bucket in ``putMessageDistributeTime``."""
 
@@ -95,7 +92,7 @@ def _put_latency(runtime: Mapping[str, str]) -> float | None:
     Brokers report 0 for a minute without puts, and count the puts of the same minute by duration; the counts are missing
     before the first minute is over (Source: docs/spec/broker.md §11.3).
     """
-    latency = _number(runtime.get("putLatency99"))
+    latency = figure_of(runtime.get("putLatency99", ""))
     if latency is None:
         return None
     is_idle = not any(map(int, _PUTS.findall(runtime.get("putMessageDistributeTime", ""))))
@@ -104,17 +101,6 @@ def _put_latency(runtime: Mapping[str, str]) -> float | None:
 
 def _disk(runtime: Mapping[str, str]) -> tuple[float, float] | None:
     """Used share of the disk of the commit log, and its size in bytes."""
-    share = _number(runtime.get("commitLogDiskRatio"))
-    found = _TOTAL.search(runtime.get("commitLogDirCapacity", ""))
-    unit = _UNITS.get(found[2].upper()) if found else None
-    size = _number(found[1]) if found else None
-    return None if share is None or size is None or unit is None else (share, size * unit)
-
-
-def _number(text: str | None) -> float | None:
-    """A figure of at least 0; None for any other text."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if 0 <= number < float("inf") else None
+    share = figure_of(runtime.get("commitLogDiskRatio", ""))
+    size = size_of(runtime.get("commitLogDirCapacity", "").partition("Total :")[2])
+    return None if share is None or size is None else (share, size)

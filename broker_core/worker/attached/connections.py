@@ -74,7 +74,6 @@ class ClusterConnections:
         self._turn = asyncio.Lock()
 
     def handlers(self) -> list[Handler]:
-        """The handler of the list of clients."""
         return [ListConnections.answered_by(lambda _query: self.page())]
 
     async def page(self) -> ConnectionPage:

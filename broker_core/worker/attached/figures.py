@@ -74,7 +74,6 @@ class ClusterFigures:
         return self.brokers.setdefault(broker, BrokerFigures())
 
     def take_tables(self, broker: str, topics: dict[str, TopicConfig], groups: frozenset[str]) -> None:
-        """Topics and groups with a config."""
         of = self.of(broker)
         self._is_dirty = self._is_dirty or not of.has_told_tables or of.topics != topics or of.groups != groups
         of.has_told_tables = True
@@ -159,7 +158,6 @@ class ClusterFigures:
         self._judge(broker)
 
     def take_config(self, broker: str, config: dict[str, str]) -> None:
-        """The settings of a broker."""
         of = self.of(broker)
         before, of.config = of.grpc_address, config
         self._is_dirty = self._is_dirty or of.grpc_address != before

@@ -114,7 +114,6 @@ class ClusterFollows(OpenTails[_ClusterTail]):
         self._ended: deque[tuple[int, dict[MessageQueue, int]]] = deque(maxlen=KEPT_PLACES)
 
     def close(self) -> None:
-        """End all tails."""
         for follow_id in list(self._open):
             self._end_tail(follow_id)
 

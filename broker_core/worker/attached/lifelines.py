@@ -65,7 +65,6 @@ class ClusterLifelines:
         self._turns = asyncio.Semaphore(AT_A_TIME)
 
     def handlers(self) -> list[Handler]:
-        """The handler of lives."""
         return [ReadLifeline.answered_by(self.read)]
 
     async def read(self, query: ReadLifeline) -> Lifeline:

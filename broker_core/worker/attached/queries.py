@@ -40,7 +40,7 @@ from broker_core.worker.attached.searches import ClusterSearches
 from broker_core.worker.attached.transactions import ClusterTransactions
 from broker_core.worker.handlers import Handlers
 from broker_core.worker.history import HistoryService, history_handlers
-from broker_core.worker.message_views import PAGE_MESSAGES_MAX, detail_of, message_handlers
+from broker_core.worker.message_views import check_page_size, detail_of, message_handlers
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import (
     AskBroker,
@@ -139,7 +139,6 @@ class ClusterQueries:
         ]
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """As `Handlers.answer`."""
         return await self._table.answer(question)
 
     async def _stop(self, _command: Shutdown) -> Done:
@@ -171,8 +170,7 @@ class ClusterQueries:
         return found
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
-        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
-            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        check_page_size(query.count)
         self._sampling.asked_about([query.topic])
         if query.queue_id >= 0:
             broker, queue_id = self._link.numbers.queue_of(query.queue_id)
@@ -182,8 +180,7 @@ class ClusterQueries:
         return await browse_newest(self._link, query.topic, queues, query.count, LostParts(self._figures))
 
     async def _browse_topic(self, query: BrowseTopic) -> TopicPage:
-        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
-            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
+        check_page_size(query.count)
         self._sampling.asked_about([query.topic])
         queues = await self._readable_queues(query.topic)
         offsets = dict(zip(query.edge_queue, query.edge_offset, strict=False))

@@ -134,7 +134,6 @@ class Succession:
             self._keeper.take(sample)
 
     def answer(self, query: HistoryQuery) -> HistoryAnswer:
-        """As `HistoryService.answer`."""
         keeper = self._keeper
         try:
             return keeper.answer(query)

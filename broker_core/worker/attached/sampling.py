@@ -80,12 +80,10 @@ class Sampling:
         self._route_turn = 0
 
     def start(self) -> None:
-        """Begin to watch."""
         self._names = asyncio.create_task(self._watch_names(), name="cluster names")
         self._others = asyncio.create_task(self._watch_others(), name="cluster slaves and proxies")
 
     async def close(self) -> None:
-        """End all watching."""
         tasks = [task for task in (self._names, self._others, *self._tasks.values()) if task is not None]
         for task in tasks:
             task.cancel()

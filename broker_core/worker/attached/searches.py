@@ -36,15 +36,12 @@ class _RunningSearch:
 
 
 class ClusterSearches(OpenSearches[_RunningSearch]):
-    """The searches of a worker that watches a cluster."""
-
     def __init__(self, link: ClusterLink, figures: ClusterFigures) -> None:
         super().__init__()
         self._link = link
         self._figures = figures
 
     async def close(self) -> None:
-        """End all searches."""
         for search_id in list(self._open):
             await self._forget(search_id)
 

@@ -150,7 +150,6 @@ class ClusterTransactions:
         self._producers: dict[tuple[str, str], tuple[float, int]] = {}
 
     def handlers(self) -> list[Handler]:
-        """The handlers of transactions."""
         return [ListTransactions.answered_by(self.list_undecided), ResumeTransaction.answered_by(self.resume)]
 
     async def list_undecided(self, query: ListTransactions) -> TransactionPage:

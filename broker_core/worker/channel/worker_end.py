@@ -144,7 +144,6 @@ class ChannelReader:
         self._thread = threading.Thread(target=self._run, name="channel-reader", daemon=True)
 
     def start(self) -> None:
-        """Begin to read."""
         self._thread.start()
 
     def _run(self) -> None:

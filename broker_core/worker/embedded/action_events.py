@@ -28,7 +28,6 @@ def action_event(entry: JournalEntry) -> Occurred:
 
 
 def note_handlers(journal: ActionJournal) -> list[Handler]:
-    """Handlers on the engine's loop."""
     return [NoteEvent.answered_by(partial(note_event, journal))]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from broker_core.engine.store.message_store import MessageStore
-from broker_core.errors import UsageError
 from broker_core.protocol.atomic import AtomicPhase
 from broker_core.worker.columns import columns_of
+from broker_core.worker.handlers import served
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.transactions import AbortAtomic, AtomicPage, ListAtomic
@@ -38,12 +38,7 @@ def atomic_totals(atomic: AtomicService, store: MessageStore) -> dict[str, float
 
 def atomic_handlers(atomic: Callable[[], AtomicService | None], store: MessageStore) -> list[Handler]:
     """Handlers of atomic transactions, on the engine's loop."""
-
-    def serving() -> AtomicService:
-        found = atomic()
-        if found is None:
-            raise UsageError("atomic transactions are off: start the broker with orbitAtomicService=true")
-        return found
+    serving = served(atomic, "atomic transactions are off: start the broker with orbitAtomicService=true")
 
     async def read(query: ListAtomic) -> AtomicPage:
         return list_atomic(query, serving(), store)

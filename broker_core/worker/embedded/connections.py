@@ -40,8 +40,6 @@ class _Member(NamedTuple):
 
 
 def connection_handlers(engine: EngineView) -> list[Handler]:
-    """Handlers on the engine's loop."""
-
     async def read(_query: ListConnections) -> ConnectionPage:
         return list_connections(engine, now_ms=wall_clock_ms())
 

@@ -17,7 +17,9 @@ from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.engine.tables.set_aside import SetAside
 from broker_core.engine.tables.topic_table import TopicTable
+from broker_core.protocol import retry_names
 from broker_core.protocol.codes import LanguageCode
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.worker.transactions import Transactions
 
 if TYPE_CHECKING:
@@ -121,3 +123,9 @@ class EngineView(Protocol):
 
     @property
     def timers(self) -> TimerConsole | None: ...
+
+
+def known_names(engine: EngineView) -> KnownNames:
+    """Groups with a config, an offset or a dead letter topic; topics with a config or a queue. On the engine's loop."""
+    topics = {*engine.topics.all(), *(topic for topic, _queue in engine.store.queues())}
+    return retry_names.known_names({*engine.groups.all(), *engine.offsets.groups()}, topics)

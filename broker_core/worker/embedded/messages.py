@@ -15,16 +15,15 @@ from broker_core.clock import wall_clock_ms
 from broker_core.errors import UsageError
 from broker_core.protocol.retry_names import NOTHING_KNOWN
 from broker_core.worker.embedded.connections import protocol_of_group
-from broker_core.worker.embedded.engine import EngineView
-from broker_core.worker.embedded.known_names import known_names
+from broker_core.worker.embedded.engine import EngineView, known_names
 from broker_core.worker.field_views import field_reader, joined
 from broker_core.worker.handlers import Run
 from broker_core.worker.history import HistoryService
 from broker_core.worker.lifelines import read_lifeline
 from broker_core.worker.message_views import (
     BATCH_MESSAGES,
-    PAGE_MESSAGES_MAX,
     MessageHead,
+    check_page_size,
     message_handlers,
     newest_first,
     oldest_first,
@@ -63,7 +62,6 @@ class StoredMessages:
         self._run = run
 
     def handlers(self) -> list[Handler]:
-        """The handlers of stored messages."""
         return [
             *message_handlers(self._view),
             BrowseQueue.answered_by(self._browse),
@@ -103,11 +101,8 @@ class StoredMessages:
         )
 
     async def _browse(self, query: BrowseQueue) -> MessagePage:
-        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
-            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
-        if query.topic not in self._engine.topics and not self._queue_ids(query.topic):
-            raise UsageError(f"there is no topic {query.topic} on this broker", topic=query.topic)
-        return await (self._browse_all(query) if query.queue_id < 0 else self._browse_one(query))
+        ids = self._queue_ids(query)
+        return await (self._browse_all(query, ids) if query.queue_id < 0 else self._browse_one(query))
 
     async def _browse_one(self, query: BrowseQueue) -> MessagePage:
         store, topic, queue_id = self._store, query.topic, query.queue_id
@@ -124,19 +119,15 @@ class StoredMessages:
             offset = batch.next_offset
         return page_of(topic, heads, min_offset=low, max_offset=high, next_offset=offset, missing=missing)
 
-    async def _browse_all(self, query: BrowseQueue) -> MessagePage:
-        newest = newest_first(self._store, query.topic, self._queue_ids(query.topic), query.count)
+    async def _browse_all(self, query: BrowseQueue, ids: list[int]) -> MessagePage:
+        newest = newest_first(self._store, query.topic, ids, query.count)
         heads: list[MessageHead] = []
         while batch := await self._run(lambda: list(islice(newest, BATCH_MESSAGES))):
             heads += batch
         return page_of(query.topic, heads, min_offset=-1, max_offset=-1, next_offset=-1, missing=0)
 
     async def _browse_topic(self, query: BrowseTopic) -> TopicPage:
-        if not 1 <= query.count <= PAGE_MESSAGES_MAX:
-            raise UsageError(f"a page has 1 to {PAGE_MESSAGES_MAX} messages, not {query.count}")
-        store, topic, ids, newer = self._store, query.topic, self._queue_ids(query.topic), query.newer or query.at_ms >= 0
-        if topic not in self._engine.topics and not ids:
-            raise UsageError(f"there is no topic {topic} on this broker", topic=topic)
+        store, topic, ids, newer = self._store, query.topic, self._queue_ids(query), query.newer or query.at_ms >= 0
         edges = await self._run(lambda: self._edges(query, ids, newer=newer))
         found = (oldest_first if newer else newest_first)(store, topic, ids, query.count, edges)
         heads: list[MessageHead] = []
@@ -158,5 +149,10 @@ class StoredMessages:
             found[queue_id] = min(max(told.get(queue_id, low if newer else high), low), high)
         return found
 
-    def _queue_ids(self, topic: str) -> list[int]:
-        return sorted(queue_id for known, queue_id in self._store.queues() if known == topic)
+    def _queue_ids(self, query: BrowseQueue | BrowseTopic) -> list[int]:
+        """The queues of a page's topic. Raises `UsageError` where there is none, and for a page of no possible size."""
+        check_page_size(query.count)
+        ids = sorted(queue_id for known, queue_id in self._store.queues() if known == query.topic)
+        if not ids and query.topic not in self._engine.topics:
+            raise UsageError(f"there is no topic {query.topic} on this broker", topic=query.topic)
+        return ids

@@ -21,15 +21,14 @@ from broker_core.worker.delay_views import delay_handlers
 from broker_core.worker.embedded.action_events import note_handlers
 from broker_core.worker.embedded.atomic_views import atomic_handlers
 from broker_core.worker.embedded.connections import connection_handlers
-from broker_core.worker.embedded.engine import EngineView
+from broker_core.worker.embedded.engine import EngineView, known_names
 from broker_core.worker.embedded.in_flight import in_flight_handlers
-from broker_core.worker.embedded.known_names import known_names
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queue_measures import QueueMeasures
 from broker_core.worker.embedded.store_views import store_handlers
 from broker_core.worker.embedded.timer_views import timer_handlers
 from broker_core.worker.follows import Follows
-from broker_core.worker.handlers import Handlers
+from broker_core.worker.handlers import Handlers, served
 from broker_core.worker.history import HistoryService, history_handlers
 from broker_core.worker.questions.administration import (
     GRPC,
@@ -45,7 +44,7 @@ from broker_core.worker.questions.question import Handler, Question
 from broker_core.worker.questions.stored_messages import SendMessage, SendReceipt
 from broker_core.worker.refusals import files_refusal
 from broker_core.worker.searches import Searches
-from broker_core.worker.transactions import Transactions, end_as_chosen, half_of, serving, transaction_handlers
+from broker_core.worker.transactions import NOT_SERVED, Transactions, end_as_chosen, half_of, transaction_handlers
 
 if TYPE_CHECKING:
     from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -109,7 +108,6 @@ class Queries:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def answer(self, question: Question[_Answer]) -> _Answer:
-        """As `Handlers.answer`."""
         return await self._table.answer(question)
 
     async def _stop(self, _command: Shutdown) -> Done:
@@ -126,8 +124,6 @@ class Queries:
 
 
 def member_handlers(engine: EngineView) -> list[Handler]:
-    """Handlers on the engine's loop."""
-
     async def members(query: ListMembers) -> Members:
         facts: Mapping[Any, ClientFacts] = {} if engine.grpc is None else engine.grpc.facts()
         return members_of(engine.consumers, query.group, facts)
@@ -158,6 +154,7 @@ def members_of(consumers: Consumers[Any], group: str, facts: Mapping[Any, Client
 
 def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transactions | None]) -> list[Handler]:
     """Handlers of questions that only a running broker can answer: messages sent, topics created, administration."""
+    serving = served(transactions, NOT_SERVED)
 
     async def put(message: SendMessage) -> SendReceipt:
         stored = await console.put_from_console(message.topic, message.queue_id, message.body, message.properties, message.flag)
@@ -168,7 +165,7 @@ def console_handlers(console: EmbeddedBroker, transactions: Callable[[], Transac
         if not message.transaction:
             return await put(message)
         half = half_of(message)
-        actions = serving(transactions()).actions
+        actions = serving().actions
         actions.check_loaded()
         receipt = await put(half)
         await end_as_chosen(actions, message.transaction, receipt.queue_offset)

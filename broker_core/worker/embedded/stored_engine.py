@@ -150,7 +150,6 @@ class StoredEngine:
         return service.console
 
     async def stop(self) -> None:
-        """Close the files."""
         await asyncio.to_thread(self.store.close)
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from broker_core.engine.schedule.timer.console import PendingTimer, TimerConsole, TimerPage, TimerPlace
 from broker_core.engine.schedule.timer.messages import TimerSummary
-from broker_core.errors import BugError, UsageError
+from broker_core.errors import BugError
 from broker_core.worker.columns import columns_of
-from broker_core.worker.handlers import Run
+from broker_core.worker.handlers import Run, served
 from broker_core.worker.questions.delays import (
     ActOnTimers,
     ForecastTimers,
@@ -30,12 +30,7 @@ def timer_figures(console: TimerConsole | None) -> dict[str, float]:
 
 def timer_handlers(console: Callable[[], TimerConsole | None], run: Run) -> list[Handler]:
     """Handlers of timers, on the engine's loop."""
-
-    def serving() -> TimerConsole:
-        found = console()
-        if found is None:
-            raise UsageError("this broker delivers no timer messages at the moment")
-        return found
+    serving = served(console, "this broker delivers no timer messages at the moment")
 
     async def look_ahead(_query: ForecastTimers) -> TimerForecast:
         return forecast(serving())
@@ -63,7 +58,6 @@ def first_step(console: TimerConsole, query: ListTimers) -> TimerPage:
 
 
 def pending_timers(page: TimerPage, summaries: Sequence[TimerSummary | None]) -> PendingTimers:
-    """The columns of a page."""
     rows: list[tuple[PendingTimer, TimerSummary]] = [
         (timer, summary or _UNREADABLE) for timer, summary in zip(page.timers, summaries, strict=True)
     ]

@@ -35,10 +35,6 @@ BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSE
     "Retry or dead letter of it", "Committed offset", "History of offsets", "Trace record", "Same key and body",
     "It names its origin",
 )  # fmt: skip
-SOURCES = (
-    BORN, STORE_TIME, OP_RECORD, NO_REAL, REAL_RECORD, RETRY_EXISTS, COMMITTED_OFFSET, OFFSET_HISTORY, TRACE, SAME_BODY,
-    LINK,
-)  # fmt: skip
 
 
 def readable_places(gathered: Gathered) -> list[tuple[str, int, int]]:

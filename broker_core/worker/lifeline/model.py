@@ -24,8 +24,6 @@ class Evidence(Enum):
 
 
 class EventKind(Enum):
-    """What happened."""
-
     PRODUCED = "produced"
     SENT = "sent"
     HALF = "half"

@@ -186,8 +186,6 @@ class CreateTopic(Question[Done]):
 
 @question(acts=False)
 class ListMembers(Question[Members]):
-    """Clients of a group."""
-
     group: str
 
 

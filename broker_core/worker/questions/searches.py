@@ -165,6 +165,4 @@ class ContinueFollow(Question[Followed]):
 
 @question(acts=False)
 class EndFollow(Question[Done]):
-    """End a tail."""
-
     follow_id: int

@@ -176,8 +176,6 @@ class FindOffset(Question[FoundOffset]):
 
 @question(acts=False)
 class ReadMessage(Question[MessageDetail]):
-    """One whole message."""
-
     physical_offset: int
 
 

@@ -106,7 +106,6 @@ class PlainPull(NamedTuple):
 
     @property
     def opaque_number(self) -> int:
-        """The opaque as a number."""
         return _opaque_number(self.opaque, self.serialize_type)
 
     def reply(

@@ -100,7 +100,6 @@ class BinaryLane(SendLane):
         return self._template % (opaque, physical_offset, queue_offset)
 
     def parts(self) -> AnswerParts:
-        """Its answers in parts."""
         frame = self._sample_answer(0)
         fields_at = HEAD.size - _LENGTH.size
         return AnswerParts(self._cut(frame, 1), fields_at, _LENGTH.unpack_from(frame, fields_at)[0] - 1)
@@ -136,7 +135,6 @@ class JsonLane(SendLane):
         self._template = b"".join((first, b"%016X", second, b"%d", third, b"%b", last))
 
     def parts(self) -> AnswerParts:
-        """Its answers in parts."""
         rest, parts = self._sample_answer(0)[_PREFIX.size :], []
         for name, sample in ((b"", b"%016X" % _SAMPLE), (b'"queueOffset":"', b"0"), (b'"opaque":', b"%d" % _SAMPLE_OPAQUE)):
             before, found, rest = rest.partition(name + sample)

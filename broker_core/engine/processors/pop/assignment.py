@@ -152,7 +152,6 @@ class AssignmentProcessor:
         return command.reply()
 
     def all_modes(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """All stored modes."""
         return command.reply(body=emit(self._modes.to_json()))
 
     def query(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

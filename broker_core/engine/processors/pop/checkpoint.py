@@ -95,7 +95,6 @@ class AckRecord(NamedTuple):
 
 
 def encode_checkpoint(checkpoint: PopCheckpoint, broker_name: str) -> bytes:
-    """Body of a ``ck`` message."""
     key = checkpoint.key
     bits = checkpoint.acked - (1 << 32) if checkpoint.acked & _SIGN_BIT else checkpoint.acked
     return _compact(
@@ -171,7 +170,6 @@ def decode_ack(body: bytes, *, batch: bool) -> AckRecord:
 
 
 def checkpoint_unique_key(key: CheckpointKey, broker_name: str) -> str:
-    """UNIQ_KEY of a ``ck`` message."""
     return f"{key.topic}@{key.queue_id}@{key.start_offset}@{key.group}@{key.pop_time_ms}@{broker_name}@{CHECKPOINT_TAG}"
 
 

@@ -29,12 +29,10 @@ def revive_topic(cluster_name: str) -> str:
 
 
 def start_offset_item(flag: str, queue_id: int, offset: int) -> str:
-    """One item of startOffsetInfo."""
     return f"{flag} {queue_id} {offset}"
 
 
 def message_offset_item(flag: str, queue_id: int, offsets: Sequence[int]) -> str:
-    """One item of msgOffsetInfo."""
     return f"{flag} {queue_id} {','.join(map(str, offsets))}"
 
 

@@ -63,7 +63,6 @@ class PopLedger:
         return self._live.get(key)
 
     def live(self) -> Iterator[PopCheckpoint]:
-        """All live checkpoints."""
         return iter(list(self._live.values()))
 
     # ---- coming and going ----

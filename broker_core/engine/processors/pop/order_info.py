@@ -71,7 +71,6 @@ class OrderRecord:
         return max((self.visible_at(offset) for offset in self.pending), default=0)
 
     def is_acked(self, offset: int) -> bool:
-        """Whether a message was acked."""
         return offset in self.done or (offset in self.offsets and bool(self.acked >> self.offsets.index(offset) & 1))
 
     def acked_behind(self, offset: int) -> frozenset[int]:
@@ -168,7 +167,6 @@ class OrderInfo:
         self.changes += 1
 
     def drop(self, queue: QueueOf) -> None:
-        """Delete the record of a queue."""
         if self._records.pop(queue, None) is not None:
             self.changes += 1
 
@@ -186,7 +184,6 @@ class OrderInfo:
         return {(queue.topic, queue.group) for queue in self._records}
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``consumerOrderInfo.json``."""
         table: dict[str, dict[str, Any]] = {}
         for queue, record in self._records.items():
             table.setdefault(queue.topic + SEPARATOR + queue.group, {})[str(queue.queue_id)] = record.to_json()

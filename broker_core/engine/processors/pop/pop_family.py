@@ -75,7 +75,6 @@ class PopFamily:
         state.store.add_arrival_listener(self.processor.arrived, waiting=(self.processor.notices, self.processor.holds))
 
     def table(self) -> dict[RequestCode, Serve]:
-        """Request code → processor."""
         return {
             RequestCode.POP_MESSAGE: self.processor.pop,
             RequestCode.PEEK_MESSAGE: self._peeks.peek,

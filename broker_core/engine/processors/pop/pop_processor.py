@@ -224,7 +224,6 @@ class PopProcessor:
             self._give_up(held)
 
     def forget(self, peer: Peer) -> None:
-        """Remove the requests of a connection that ended."""
         self.notices.drop_peer(peer)
         self.holds.drop_peer(peer)
 

@@ -243,5 +243,4 @@ def _parse_failed(why: str) -> RequestRefusedError:
 
 
 def refuse(code: ResponseCode, remark: str) -> NoReturn:
-    """Raise `RequestRefusedError`."""
     raise RequestRefusedError(remark, code=code)

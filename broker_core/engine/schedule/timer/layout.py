@@ -154,7 +154,6 @@ class TimerCheckpoint:
     progress: SlotProgress = NO_PROGRESS
 
     def encode(self) -> bytes:
-        """The bytes of the file."""
         own = self.pack().ljust(PROGRESS_POSITION, b"\0") + PROGRESS.pack(*self.progress)
         return own.ljust(CHECKPOINT_FILE_BYTES, b"\0")
 

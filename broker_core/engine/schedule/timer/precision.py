@@ -89,5 +89,4 @@ class PrecisionHistory:
         return -(-due // self.current_ms) * self.current_ms - self.current_ms
 
     def to_json(self) -> dict[str, Any]:
-        """Content of the file."""
         return {"changes": [{"fromOffset": offset, "precisionMs": ms} for offset, ms in self.changes]}

@@ -159,7 +159,6 @@ class TimerService:
         return work, opened.precision_changed
 
     def precisions_json(self) -> dict[str, Any]:
-        """Content of the precision file."""
         return self.history.to_json()
 
     # ---- turns ----

@@ -73,7 +73,6 @@ class LoadedIndex:
         return StoreFinding(str(self.path.relative_to(self.root)), position, text)
 
     def item_position(self, item: int) -> int:
-        """Position of an item in the file."""
         return HEADER_BYTES + self.slots * SLOT_BYTES + item * ITEM_BYTES
 
 
@@ -213,7 +212,6 @@ class IndexCheck:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the store has an index."""
         return self._first_offset >= 0
 
     def check_window(self, window: CheckedWindow) -> Iterator[StoreFinding]:

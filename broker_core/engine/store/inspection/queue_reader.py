@@ -116,7 +116,6 @@ class QueueFileReader:
         return None
 
     def close(self) -> None:
-        """Close the open file."""
         if self._open is not None:
             os.close(self._open[1])
             self._open = None
@@ -143,7 +142,6 @@ class QueueReaders:
         return found
 
     def close(self) -> None:
-        """Close all files."""
         for reader in self.by_key.values():
             reader.close()
 
