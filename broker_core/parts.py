@@ -7,7 +7,9 @@ packages of their own, which `pyproject.toml` lists under the names here.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from broker_core.errors import MissingPartError
@@ -33,6 +35,8 @@ REPORTS: Final = Part("reports", "reports", ("pyspark", "pyarrow", "pandas", "nu
 SAVED: Final = Part("window", "saved connections", ("PySide6", "keyring"))
 SCHEMAS: Final = Part("window", "bodies of a .proto schema", ("grpc_tools",))
 PARQUET: Final = Part("reports", "Parquet files", ("pyarrow",))
+BUNDLE_NOTE: Final = "lib/orbit-bundle"
+"""File of a bundle, from its folder, by which a bundle is known (`packaging/bundle.py`)."""
 
 
 def lacks(part: Part) -> list[str]:
@@ -54,6 +58,14 @@ def install_text(part: Part, missing: list[str]) -> str:
     """What is missing and how to install it, as a sentence."""
     return (
         f"{part.user} need{'s' if part.user.startswith('the ') else ''} packages that are not installed: {', '.join(missing)}. "
+        + _way_to_install(part)
+    )
+
+
+def _way_to_install(part: Part) -> str:
+    if Path(sys.prefix, BUNDLE_NOTE).is_file():  # has no installer
+        return f"This bundle of Orbit was made without its part “{part.name}”: take the bundle with all parts"
+    return (
         f"Install Orbit again with its part “{part.name}”: pip install 'ORBIT[{part.name}]', where ORBIT is the folder or the "
         "wheel that it was installed from"
     )

@@ -34,6 +34,8 @@ from trimming import trim_packages, trim_standard_library
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ("window", "reports")
+BUNDLE_NOTE = "lib/orbit-bundle"
+"""Names the parts of the bundle; `broker_core.parts` knows a bundle by it."""
 LAUNCHER = """\
 #!/bin/sh
 # Starts Orbit with the Python of this folder. -E -s: variables and packages of other Pythons change nothing.
@@ -107,6 +109,7 @@ def build(layout: Layout, parts: Sequence[str]) -> None:
         trim_packages(layout.packages)
         collect(layout.home, layout.system, tools / "patchelf")
     (layout.home / "lib" / "fonts.conf").write_text(FONTS, encoding="utf-8")
+    (layout.home / BUNDLE_NOTE).write_text(f"{' '.join(parts)}\n", encoding="utf-8")
     write_launcher(layout)
     compile_all = [str(layout.python), "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-j", "0"]
     # Some packages hold sources for other versions of Python, which do not compile.

@@ -16,6 +16,10 @@ _FORMS: tuple[str, ...] = (
         "reports need packages that are not installed: {names}. Install Orbit again with its part “reports”: "
         "pip install 'ORBIT[reports]', where ORBIT is the folder or the wheel that it was installed from"
     ),
+    (
+        "reports need packages that are not installed: {names}. This bundle of Orbit was made without its part “reports”: "
+        "take the bundle with all parts"
+    ),
     "What lies behind it was not tried.",
     (
         "Where its certificate is signed by an authority of your own, give the file of authorities; where it names "

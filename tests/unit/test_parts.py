@@ -13,7 +13,7 @@ import pytest
 
 from broker_core.children import main_command
 from broker_core.errors import MissingPartError, OrbitError
-from broker_core.parts import PARQUET, REPORTS, SAVED, SCHEMAS, WINDOW, Part, lacks, require
+from broker_core.parts import BUNDLE_NOTE, PARQUET, REPORTS, SAVED, SCHEMAS, WINDOW, Part, install_text, lacks, require
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("core", "window", "reports")
@@ -38,6 +38,22 @@ def test_what_is_missing_is_named_with_the_part_that_brings_it():
         require(ABSENT)
     assert (lacks(ABSENT), MissingPartError.exit_code) == (["no_such_module"], OrbitError.exit_code)
     require(Part("window", "the window", ("json",)))
+
+
+def test_a_bundle_which_has_no_installer_names_the_bundle_with_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert "pip install" in install_text(REPORTS, ["pyspark"])
+    note = tmp_path / BUNDLE_NOTE
+    note.parent.mkdir()
+    note.write_text("window\n", encoding="utf-8")
+    assert install_text(REPORTS, ["pyspark"]) == (
+        "reports need packages that are not installed: pyspark. This bundle of Orbit was made without its part “reports”: "
+        "take the bundle with all parts"
+    )
+
+
+def test_the_builder_of_bundles_writes_the_note_that_a_bundle_is_known_by():
+    assert f'BUNDLE_NOTE = "{BUNDLE_NOTE}"\n' in (ROOT / "packaging" / "bundle.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("part", [WINDOW, REPORTS, SAVED, SCHEMAS, PARQUET])
