@@ -39,6 +39,10 @@ class WindowRange(QObject):
     def is_part(self) -> bool:
         return self._range.between is not None
 
+    @property
+    def is_zoomed(self) -> bool:
+        return self._range.is_zoomed
+
     def whole_words(self) -> str:
         ready = self._context.source.ready
         is_opened = ready is not None and not ready.runs_broker
