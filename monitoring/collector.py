@@ -175,7 +175,9 @@ class Collector:
         totals.update(zip(_TOTAL_COUNTERS, rates.tolist(), strict=True))
         totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
         known = group_lag[~np.isnan(group_lag)]
-        totals["lag_messages"] = float(known.sum()) if len(known) else unknown
+        # Without groups nothing waits, unless no broker has sent its groups.
+        has_none = not len(group_lag) and not snapshot.faults
+        totals["lag_messages"] = float(known.sum()) if len(known) or has_none else unknown
         totals["dead_letters"] = unknown if (dead < 0).any() else float(dead.sum())
         size = totals.get("disk_total_bytes", unknown)
         totals["disk_used_percent"] = totals.get("disk_used_bytes", unknown) / size * 100 if size > 0 else unknown

@@ -38,7 +38,7 @@ class GroupFigures:
 
     Attributes:
         dead: Messages in its dead letter topic that the store still has.
-        end_offset: End of the first queue of its dead letter topic; dead letter topics have one queue.
+        ends: Shown number and end of each queue of its dead letter topic; there is one on each broker.
         last_died_ms: Store time of the newest one; -1 unknown.
         unread_retries: Messages in its retry topics that it has not read, 0 if these are empty; -1 unknown.
         members: Its online consumers; -1 none.
@@ -47,7 +47,7 @@ class GroupFigures:
 
     group: str
     dead: int
-    end_offset: int
+    ends: tuple[tuple[int, int], ...]
     last_died_ms: int
     unread_retries: int
     members: int
@@ -104,7 +104,7 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
             GroupFigures(
                 group=group,
                 dead=0 if dead is None else int(state.topic_kept_messages[dead]),
-                end_offset=0 if dead is None else ends.get(dead, 0),
+                ends=() if dead is None else tuple(ends[dead]),
                 last_died_ms=-1 if dead is None else int(state.topic_last_store_ms[dead]),
                 unread_retries=-1 if -1 in lags else sum(lags),
                 members=-1 if row is None else int(state.group_members[row]),
@@ -139,11 +139,17 @@ def may_have_any(figures: GroupFigures, waiting: int) -> bool:
     return figures.dead > 0 or figures.unread_retries != 0 or waiting != 0
 
 
-def _dead_ends(state: ClusterState) -> dict[int, int]:
+def _dead_ends(state: ClusterState) -> dict[int, list[tuple[int, int]]]:
+    """Row of a dead letter topic → its queues and their ends."""
     catalog = state.catalog
     is_dead = [name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics]
     places = zip(catalog.queue_topic, catalog.queue_id, state.queue_max_offset.tolist(), strict=True)
-    return {topic: end for topic, queue, end in places if queue == 0 and is_dead[topic]}
+    found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for topic, queue, end in places:
+        # RocketMQ writes to the first queue of a broker alone.
+        if is_dead[topic] and end > 0:
+            found[topic].append((queue, end))
+    return found
 
 
 def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:

@@ -89,6 +89,9 @@ def _slowest(history: History, state: ClusterState, positions: Ints, found: Fore
     waiting = positions[np.nan_to_num(lags) >= 1]
     if not len(waiting) or math.isnan(found.slope) or found.known_ms < QUEUE_KNOWN_MS:
         return None
+    if found.outlook is LagOutlook.STEADY:
+        # A group that keeps up has some messages on their way in each queue, whose number stays.
+        return None
     slopes = history.queue_lags.slopes(waiting, found.known_ms)
     if np.isnan(slopes).any():
         return None

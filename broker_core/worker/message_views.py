@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -182,12 +182,21 @@ class ViewMessage(Protocol):
     def __call__(self, place: int, view: Callable[[bytes | memoryview], _T], /) -> Awaitable[_T]: ...
 
 
-def message_handlers(view: ViewMessage) -> list[Handler]:
-    """Handlers of questions about one message, in the store or on a broker of a cluster."""
+def own_queue(_place: int, queue_id: int) -> int:
+    """The number under which a queue is shown where there is one broker: its id."""
+    return queue_id
+
+
+def message_handlers(view: ViewMessage, shown_queue: Callable[[int, int], int] = own_queue) -> list[Handler]:
+    """Handlers of questions about one message, in the store or on a broker of a cluster.
+
+    ``shown_queue`` takes the place of a message and its queue id there, and returns the number under which the queue is shown.
+    """
 
     async def read(query: ReadMessage) -> MessageDetail:
         place = query.physical_offset
-        return await view(place, partial(detail_of, shown_offset=place))
+        detail = await view(place, partial(detail_of, shown_offset=place))
+        return replace(detail, queue_id=shown_queue(place, detail.queue_id))
 
     async def read_body(query: ReadBody) -> MessageBody:
         return await view(query.physical_offset, lambda record: MessageBody(*_body(decode_record(record))))

@@ -10,7 +10,7 @@ from enum import Enum
 
 import numpy as np
 
-from broker_core.api import QUEUES_OF_BROKER, RunningInfo
+from broker_core.api import RunningInfo
 from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
@@ -271,13 +271,15 @@ def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Map
 
 
 def told_owners(brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> dict[tuple[str, int], str]:
-    """Topic and queue → client that says that it owns it; ``infos`` as for `with_told_owners`."""
-    numbers = {name: number for number, name in enumerate(brokers)}
+    """Topic and queue → client that says that it owns it; ``infos`` as for `with_told_owners`.
+
+    Answers of an attached cluster name queues by their shown numbers already.
+    """
     return {
-        (queue.topic, numbers[queue.broker_name] * QUEUES_OF_BROKER + queue.queue_id): client
+        (queue.topic, queue.queue_id): client
         for client, info in infos.items()
         for queue in info.queues
-        if not queue.is_dropped and queue.broker_name in numbers
+        if not queue.is_dropped and queue.broker_name in brokers
     }
 
 

@@ -26,8 +26,8 @@ MARKS = (State.WARNING, State.CRITICAL, State.HEALTHY, State.INFO)
 _NO_MARK = -1
 _HEAD = struct.Struct("<qiqqqqib4I")
 assert _HEAD.size == 65
-_NUMBER = struct.Struct("<q")
-_MARK_AT = 48
+_NUMBER = _STORED = struct.Struct("<q")
+_STORED_AT, _MARK_AT = 28, 48
 _TEXTS = ("utf-8", "surrogatepass")
 
 
@@ -90,6 +90,12 @@ def number_of(row: PackedRow) -> int:
     """Its number, without unpacking the rest."""
     number: int = _NUMBER.unpack_from(row)[0]
     return number
+
+
+def stored_ms_of(row: PackedRow) -> int:
+    """Its store time, ms since the epoch, without unpacking the rest."""
+    stored_ms: int = _STORED.unpack_from(row, _STORED_AT)[0]
+    return stored_ms
 
 
 def is_marked(row: PackedRow) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, QPoint, QPointF, QRectF, QTimer, Signal
@@ -19,6 +19,8 @@ from shiboken6 import isValid
 Span = tuple[float, float]
 TipLine = tuple[str, str, str]
 """Name, value and colour (``#rrggbb``) of a line of a tip."""
+Point = tuple[str, float, float]
+"""Name of a line, seconds since the epoch, and value, NaN in a gap."""
 
 SHORTEST_S = 3.0
 """Minimum span of a zoom."""
@@ -51,6 +53,11 @@ class ShownRange(Protocol):
     @property
     def is_part(self) -> bool:
         """Whether another span is shown than the live or whole one."""
+        ...
+
+    @property
+    def is_zoomed(self) -> bool:
+        """Whether a part of the chosen span is shown; false for two chosen moments themselves."""
         ...
 
     def whole_words(self) -> str:
@@ -118,6 +125,10 @@ class TimePlot:
     def is_grip(self, at: QPointF) -> bool:  # noqa: ARG002  for subclasses
         """Whether something at this place of the surface is dragged itself."""
         return False
+
+    def points(self) -> Iterator[Point]:
+        """The figures of the visible lines or bars in the shown time, in the language of the window; none where it has none."""
+        return iter(())
 
     def paint(self, painter: QPainter, at: QPoint) -> None:
         """Paint what the surface shows, without cursor and selection, for a picture."""
@@ -272,7 +283,9 @@ class ChartLink(QObject):
             return
         self._forget_gesture()
         if self._wants_whole:
-            self.shown.show_whole()
+            # The whole of two chosen moments is shown already, and `show_whole` would go back to live from there.
+            if self.shown.is_zoomed:
+                self.shown.show_whole()
         else:
             self.shown.show(*span, joins=joins)
             self._joins = True  # also the next wheel: Backspace leads back to before all of them
@@ -327,13 +340,15 @@ class LocalRange(QObject):
     def __init__(self, parent: QObject, words: Callable[[], str]) -> None:
         super().__init__(parent)
         self._whole: Span = (0.0, 0.0)
+        self._begin_s = 0.0
         self._words = words
         self._shown: list[Span] = []
         """The zooms, the last one is shown."""
 
-    def set_whole(self, from_s: float, to_s: float) -> None:
-        """Set the whole span; a zoom stays."""
+    def set_whole(self, from_s: float, to_s: float, *, begin_s: float | None = None) -> None:
+        """Set the whole span, and from when on figures are known (None: its begin); a zoom stays."""
         self._whole = (from_s, to_s)
+        self._begin_s = from_s if begin_s is None else begin_s
 
     def forget(self) -> None:
         """Show the whole span, without a signal: other figures are shown."""
@@ -350,11 +365,15 @@ class LocalRange(QObject):
         return self._whole
 
     def begin_s(self) -> float:
-        return self._whole[0]
+        return self._begin_s
 
     @property
     def is_part(self) -> bool:
         return bool(self._shown)
+
+    @property
+    def is_zoomed(self) -> bool:
+        return self.is_part
 
     def whole_words(self) -> str:
         return self._words()

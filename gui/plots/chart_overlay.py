@@ -174,7 +174,7 @@ class PlotOverlay(QWidget):
             painter.setPen(QPen(QColor(tokens.text_2), 1, Qt.PenStyle.DashLine))
             painter.drawLine(QPointF(x, inside.top()), QPointF(x, inside.bottom()))
             self._paint_values(painter, tokens)
-        if self._plot.surface().property(FOCUS_PROPERTY):
+        if self._plot.focused().property(FOCUS_PROPERTY):
             painter.setPen(QPen(QColor(tokens.accent), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(self.rect().adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)

@@ -1,16 +1,18 @@
-"""Pictures of a `TimePlot` with its title, time and legend, as SVG and PNG.
+"""A `TimePlot` outside the window: a picture with title, time and legend, as SVG and PNG, and its figures as CSV.
 
 The GUI thread records what is painted (`recorded`); `svg_bytes` and `png_bytes` may run on any thread.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPen, QPicture
 from PySide6.QtSvg import QSvgGenerator
 
+from broker_core.api import csv_text
 from gui.plots.chart_link import TimePlot
 from gui.plots.chart_overlay import span_words
 from gui.theme.fonts import text_font
@@ -41,6 +43,15 @@ def recorded(plot: TimePlot, title: str, tokens: Tokens, times: TimeZoneChoice) 
     _paint(painter, plot, title, tokens, times)
     painter.end()
     return Recorded(picture, title, picture_size(plot))
+
+
+def figures_csv(plot: TimePlot, times: TimeZoneChoice) -> str:
+    """The figures of a plot as it is shown: ``series,time,value``, a gap without a value."""
+    rows = [("series", "time", "value")]
+    for name, at_s, value in plot.points():
+        moment = times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
+        rows.append((name, moment, "" if math.isnan(value) else f"{value:.10g}"))
+    return csv_text(rows)
 
 
 def svg_bytes(made: Recorded) -> bytes:

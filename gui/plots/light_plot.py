@@ -10,11 +10,8 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QGraphicsGridLayout
-
-from gui.theme.style import FOCUS_PROPERTY
-from gui.theme.tokens import Size
 
 MARGINS = (0, 4, 8, 0)
 AXIS_Z = -1_000
@@ -27,8 +24,6 @@ class LightPlot(pg.GraphicsView):
 
     def __init__(self, left: pg.AxisItem, bottom: pg.AxisItem) -> None:
         super().__init__(background=None)
-        self.focus_colour = "#000000"
-        """Of the focus ring; set with the theme."""
         self._axes = {"left": left, "bottom": bottom}
         self._box = pg.ViewBox(enableMenu=False, enableMouse=False)
         # Ranges are always set, so no item needs to compute them again.
@@ -53,14 +48,6 @@ class LightPlot(pg.GraphicsView):
         # No key does anything here by itself; tools with keys, as `gui.views.chart_tools`, let it take the focus.
         for part in (self, self.viewport()):
             part.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if self.property(FOCUS_PROPERTY):
-            painter = QPainter(self.viewport())
-            painter.setPen(QPen(QColor(self.focus_colour), 2))
-            painter.drawRoundedRect(self.viewport().rect().adjusted(1, 1, -1, -1), Size.RADIUS_CONTROL, Size.RADIUS_CONTROL)
-            painter.end()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         # The axes of pyqtgraph would keep it from the page; `chart_gestures` has taken what zooms.

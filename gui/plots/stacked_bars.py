@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
-from gui.plots.chart_link import Span, TimePlot, TipLine
+from gui.plots.chart_link import Point, Span, TimePlot, TipLine
 from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_top
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -139,6 +139,12 @@ class StackedBars(TimePlot, Drawn):
             return []
         shown = [one for one in self._layers if _or_0(one.counts[part])]
         return [(one.title, self._value_text(one.counts[part]), one.colour(tokens)) for one in shown]
+
+    def points(self) -> Iterator[Point]:
+        (from_s, to_s), parts = self._span, self._shown_parts() if self._labels else range(0)
+        for layer in self._layers:
+            for part in parts:
+                yield layer.title, from_s + (to_s - from_s) * part / len(self._labels), layer.counts[part]
 
     def keep_above(self, height: int, corner: int = 0) -> None:  # noqa: ARG002  the whole line is kept free
         above = max(TOP_SPACE, height + 2)

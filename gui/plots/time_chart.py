@@ -7,21 +7,22 @@ has no timer: its owner calls `TimeChart.show_points` with new points.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen, QShowEvent
+from PySide6.QtGui import QColor, QPainter, QShowEvent
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import csv_text
 from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_lines import PaintedLine, paint_grid, paint_lines
-from gui.plots.chart_link import Span, TimePlot, TipLine
-from gui.plots.chart_parts import FILL_ALPHA, LINE, ChartNote, ForecastLines, NamedMark, mark_names
+from gui.plots.chart_link import Point, Span, TimePlot, TipLine
+from gui.plots.chart_marks import LANE_SHARE_MAX, MarkLines, name_ground
+from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ForecastLines
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.light_plot import LightPlot
 from gui.theme.manager import ThemeManager
@@ -33,6 +34,7 @@ ANTIALIAS_POINTS_MAX = 2_000
 DOTTED_POINTS_MAX = 2_000
 """With more points each has a neighbour within a pixel or two."""
 DOT_PIXELS = 4
+NO_VALUES: Mapping[str, float] = MappingProxyType({})
 POINTS_MAX = 1_200
 """Points to request of `Series.window`: more than a chart has pixels would be wasted."""
 PLOT_HEIGHT_MIN = 60
@@ -40,14 +42,8 @@ THRESHOLD_REACH = 5
 """Distance from the threshold in px within which a drag moves it."""
 THRESHOLD_LABEL = {"position": 0.985, "anchors": [(1, 0), (1, 1)]}
 """At the right end; below a line in the upper half, where there may be no room above it."""
-GROUND_ALPHA = 200
-MARKS_AGAIN = 1.25
-"""Change of the time scale after which names of marks are placed again."""
 SPACE_ABOVE = 1.12
 """Top of the value axis, as a multiple of the largest value; more where the lane of names needs it."""
-LANE_LINES_MAX = 2
-LANE_SHARE_MAX = 0.4
-"""Maximum height of the lane, as a share of the chart."""
 
 
 class TimeChart(TimePlot, QWidget):
@@ -89,12 +85,9 @@ class TimeChart(TimePlot, QWidget):
         """Current format of a value in legend and tip."""
         self._data: dict[str, tuple[Floats, Floats]] = {}
         self._hidden: set[str] = set()
-        self._marks: list[Any] = []
-        self._shown_marks: list[ChartMark] = []
-        self._marks_drawn_at = 0.0
-        """Seconds a pixel at the last drawing."""
         self.plot = LightPlot(ValueAxis(tick_text, binary=binary), TimeAxis(times))
         """The plot itself, for tools on top of it."""
+        self._marks = MarkLines(self.plot)
         self._viewport: QWidget = self.plot.viewport()
         self.plot.setMinimumHeight(PLOT_HEIGHT_MIN)
         self._grid = ValueGrid(self.plot.getAxis("left"))
@@ -104,13 +97,13 @@ class TimeChart(TimePlot, QWidget):
         """Of the lines that ever had an isolated point."""
         self._forecast: ForecastLines | None = None
         self._note: ChartNote | None = None
+        self._newest: dict[str, float] = {}
+        """Figures of now of some series, which the legend shows in place of their last points."""
         self._fault = self._marks_fault = ""
         self._cursor_s = math.nan
         self._held: Span | None = None
         """The span of a gesture; `show_points` leaves it."""
         self._above = self._corner = 0
-        self._lane = 0
-        """Height above the lines that is kept for names of marks and for buttons, px."""
         self._threshold: Any = None
         self._threshold_state = State.CRITICAL
         self.legend = ChartLegend(theme, self)
@@ -132,7 +125,14 @@ class TimeChart(TimePlot, QWidget):
         self.legend.setParent(self)
         self.legend.hide()
 
-    def show_points(self, points: dict[str, tuple[Floats, Floats]], from_s: float, to_s: float, fault: str = "") -> None:
+    def show_points(
+        self,
+        points: dict[str, tuple[Floats, Floats]],
+        from_s: float,
+        to_s: float,
+        fault: str = "",
+        newest: Mapping[str, float] = NO_VALUES,
+    ) -> None:
         """Show these points; series that are not named keep their old ones.
 
         Args:
@@ -140,8 +140,9 @@ class TimeChart(TimePlot, QWidget):
             from_s: Left end of the axis, seconds since the epoch.
             to_s: Right end.
             fault: What was not read, and why; in the language of the window.
+            newest: Figures of now, where the axis ends now: the last point of a line may be a mean of several samples.
         """
-        self._fault = fault
+        self._fault, self._newest = fault, dict(newest)
         self._data.update(points)
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
@@ -151,8 +152,7 @@ class TimeChart(TimePlot, QWidget):
 
     def _show_span(self, span: Span) -> None:
         self.plot.setXRange(*span, padding=0)
-        now, drawn = self._seconds_per_px, self._marks_drawn_at
-        if self._shown_marks and not drawn / MARKS_AGAIN <= now <= drawn * MARKS_AGAIN:
+        if self._marks.are_outdated:
             self._draw_marks()
         self.plot.setYRange(0, self._top(), padding=0)
         self._show_note()
@@ -185,8 +185,9 @@ class TimeChart(TimePlot, QWidget):
             return
         box = self.plot.getViewBox()
         inside = self.plot.mapFromScene(box.sceneBoundingRect()).boundingRect()
-        known_s = min(max(0.0, begin_s - box.viewRange()[0][0]), self._seconds_per_px * inside.width())
-        self._note.place(inside, round(known_s / self._seconds_per_px))
+        per_px = self._marks.seconds_per_px
+        known_s = min(max(0.0, begin_s - box.viewRange()[0][0]), per_px * inside.width())
+        self._note.place(inside, round(known_s / per_px))
 
     @property
     def fault(self) -> str:
@@ -205,11 +206,9 @@ class TimeChart(TimePlot, QWidget):
     def set_marks(self, marks: Sequence[ChartMark], fault: str = "") -> None:
         """Replace the marks, in any order; ``fault`` says why more of them were not read and is shown with the next points."""
         self._marks_fault = fault
-        if sorted(marks, key=lambda mark: mark.at_s) == self._shown_marks:
-            return
-        self._shown_marks = sorted(marks, key=lambda mark: mark.at_s)
-        self._draw_marks()
-        self.plot.setYRange(0, self._top(), padding=0)
+        if self._marks.take(marks):
+            self._draw_marks()
+            self.plot.setYRange(0, self._top(), padding=0)
 
     def _resized(self, _box: object) -> None:
         self._draw_marks()
@@ -218,45 +217,7 @@ class TimeChart(TimePlot, QWidget):
             self._show_note()
 
     def _draw_marks(self) -> None:
-        for item in self._marks:
-            self.plot.removeItem(item)
-        tokens, height = self._theme.tokens, max(1.0, self.plot.getViewBox().height())
-        pen = _mark_pen(tokens)
-        self._marks_drawn_at = self._seconds_per_px
-        end_s = self.plot.getViewBox().viewRange()[0][1]
-        named = mark_names(
-            self._shown_marks,
-            end_s=end_s,
-            free_until_s=end_s - self._corner * self._marks_drawn_at,
-            seconds_per_px=self._marks_drawn_at,
-            lines=max(1, min(LANE_LINES_MAX, int(height * LANE_SHARE_MAX / LINE))),
-            width_of=QFontMetricsF(self.plot.font()).horizontalAdvance,
-        )
-        lines = max((one.line + 1 for one in named if one.name), default=0)
-        self._lane = max(lines * LINE + LINE // 3 if lines else 0, self._above)
-        self._marks = [self._mark_item(one, pen, tokens, height) for one in named]
-        for item in self._marks:
-            self.plot.addItem(item, ignoreBounds=True)
-
-    def _mark_item(self, one: NamedMark, pen: QPen, tokens: Tokens, height: float) -> Any:
-        """A line up to its name, or to the lane: it crosses no name above."""
-        above = one.line * LINE if one.name else self._lane
-        length = max(1.0, height - above)
-        return pg.InfiniteLine(
-            one.mark.at_s,
-            angle=90,
-            pen=pen,
-            label=one.name,
-            labelOpts=_label_at(one, tokens, length),
-            span=(0, length / height),
-        )
-
-    @property
-    def _seconds_per_px(self) -> float:
-        # Of the box alone: with the width of the axis names would seem narrower.
-        box = self.plot.getViewBox()
-        left, right = box.viewRange()[0]
-        return float((right - left) / max(1.0, box.width()))
+        self._marks.draw(self._theme.tokens, self.plot.font(), self._above, self._corner)
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
         """Show a horizontal line that can be dragged, with a text at its end; None removes it."""
@@ -284,7 +245,7 @@ class TimeChart(TimePlot, QWidget):
         self._threshold.setPen(pg.mkPen(colour, width=1.3, style=Qt.PenStyle.DashLine))
         self._threshold.setHoverPen(pg.mkPen(colour, width=3))
         self._threshold.label.setColor(colour)
-        self._threshold.label.fill = pg.mkBrush(_ground(tokens))
+        self._threshold.label.fill = pg.mkBrush(name_ground(tokens))
         self._threshold.label.update()
 
     def value_of(self, at: QPointF) -> float:
@@ -302,15 +263,11 @@ class TimeChart(TimePlot, QWidget):
                 found[one.key] = x[inside], y[inside]
         return found
 
-    def csv_text(self) -> str:
-        """The visible lines within the shown time: ``series,time,value``, a gap without a value."""
-        rows = [("series", "time", "value")]
-        titles = {one.key: one.title for one in self.series}
+    def points(self) -> Iterator[Point]:
+        titles = {one.key: tr(one.title) for one in self.series}
         for key, (x, y) in self.shown_points().items():
             for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
-                moment = self._times.moment(at_s * 1_000).isoformat(timespec="milliseconds")
-                rows.append((tr(titles[key]), moment, "" if math.isnan(value) else f"{value:.10g}"))
-        return csv_text(rows)
+                yield titles[key], at_s, value
 
     def described(self) -> str:
         """Current values, for a screen reader."""
@@ -352,6 +309,9 @@ class TimeChart(TimePlot, QWidget):
 
     def last_value(self, key: str) -> float:
         """Newest value of a series; NaN where there is none."""
+        newest = self._newest.get(key, math.nan)
+        if not math.isnan(newest):
+            return newest
         _, y = self._data.get(key, (None, np.empty(0)))
         return float(y[-1]) if len(y) else math.nan
 
@@ -460,7 +420,7 @@ class TimeChart(TimePlot, QWidget):
     def _top(self) -> float:
         shown = self._threshold is not None and self._threshold.isVisible()
         height = self.plot.getViewBox().height()
-        lane = self._lane if self._lane < height * (LANE_SHARE_MAX + 0.2) else 0
+        lane = self._marks.lane if self._marks.lane < height * (LANE_SHARE_MAX + 0.2) else 0
         above = max(SPACE_ABOVE, height / (height - lane)) if lane else SPACE_ABOVE
         return max(self.highest, float(self._threshold.value()) if shown else 0.0) * above or 1.0
 
@@ -479,7 +439,6 @@ class TimeChart(TimePlot, QWidget):
     def _restyle(self, tokens: Tokens) -> None:
         self._is_stale = False
         self.plot.setBackground(None)
-        self.plot.focus_colour = tokens.accent
         grid = QColor(tokens.border)
         for side in ("left", "bottom"):
             axis = self.plot.getAxis(side)
@@ -500,28 +459,4 @@ class TimeChart(TimePlot, QWidget):
             self._forecast.set_colour(self.colour(self.series[0].key, tokens))
         if self._threshold is not None:
             self._colour_threshold(tokens)
-        for item in self._marks:
-            # Their places stay: making them again would take four times as long.
-            item.setPen(_mark_pen(tokens))
-            item.label.setColor(tokens.checking)
-            item.label.fill = pg.mkBrush(_ground(tokens) if item.label.format else None)
-            item.label.update()
-
-
-def _label_at(one: NamedMark, tokens: Tokens, length: float) -> dict[str, Any]:
-    side = (1.0, 0.5) if one.is_left else (0.0, 0.5)
-    ground = _ground(tokens) if one.name else None  # a name that found no place hides nothing
-    position = 1 - LINE / 2 / length
-    return {"position": position, "color": tokens.checking, "anchors": [side, side], "fill": ground}
-
-
-def _mark_pen(tokens: Tokens) -> QPen:
-    pen: QPen = pg.mkPen(tokens.checking, width=1, style=Qt.PenStyle.DotLine)
-    return pen
-
-
-def _ground(tokens: Tokens) -> QColor:
-    """Ground of a name in the chart, so that no line crosses it."""
-    colour = QColor(tokens.panel)
-    colour.setAlpha(GROUND_ALPHA)
-    return colour
+        self._marks.colour(tokens)

@@ -17,7 +17,7 @@ from gui.operations.queries import write_file
 from gui.plots.chart_gestures import ChartGestures
 from gui.plots.chart_link import ChartLink, Span, TimePlot
 from gui.plots.chart_overlay import PlotOverlay
-from gui.plots.chart_pictures import Recorded, image_of, png_bytes, recorded, svg_bytes
+from gui.plots.chart_pictures import Recorded, figures_csv, image_of, png_bytes, recorded, svg_bytes
 from gui.plots.time_chart import TimeChart
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
@@ -58,6 +58,10 @@ class WindowRange(QObject):
     @property
     def is_part(self) -> bool:
         return self._range.between is not None
+
+    @property
+    def is_zoomed(self) -> bool:
+        return self._range.is_zoomed
 
     def whole_words(self) -> str:
         ready = self._context.source.ready
@@ -106,6 +110,10 @@ class ChartTools(QObject):
         """The plot, where it has lines and so a table."""
         return self.plot if isinstance(self.plot, TimeChart) else None
 
+    @property
+    def _has_figures(self) -> bool:
+        return next(self.plot.points(), None) is not None or self.chart is not None
+
     def add_to_menu(self, part: MenuPart) -> None:
         self._parts.append(part)
 
@@ -150,12 +158,12 @@ class ChartTools(QObject):
         if chart is not None:
             menu.addAction(tr("Show as table"), self._show_table)
         menu.addAction(tr("Copy picture"), self._copy_picture)
-        if chart is not None:
-            menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(chart.csv_text()))
+        if self._has_figures:
+            menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(figures_csv(self.plot, self._times)))
         menu.addSeparator()
         menu.addAction(tr("Save as SVG…"), partial(self._ask_path, SVG))
         menu.addAction(tr("Save as PNG…"), partial(self._ask_path, PNG))
-        if chart is not None:
+        if self._has_figures:
             menu.addAction(tr("Save as CSV…"), partial(self._ask_path, CSV))
         return menu
 
@@ -190,10 +198,10 @@ class ChartTools(QObject):
         ask_to_save(self.plot.surface().window(), tr("Save the chart"), f"chart.{suffix}", self.save)
 
     def save(self, path: Path) -> None:
-        """Write the chart as it is shown: a ``.svg``, a ``.csv`` of its lines, or else a PNG."""
+        """Write the chart as it is shown: a ``.svg``, a ``.csv`` of its figures, or else a PNG."""
         suffix = path.suffix[1:].casefold()
-        if suffix == CSV and self.chart is not None:
-            make = partial(str.encode, self.chart.csv_text())
+        if suffix == CSV and self._has_figures:
+            make = partial(str.encode, figures_csv(self.plot, self._times))
         else:
             make = partial(svg_bytes if suffix == SVG else png_bytes, self._record())
         write_file(self, path, make, partial(self._saved, path), partial(self._not_saved, path))

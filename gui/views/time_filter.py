@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QObject, Signal
 
 from gui.plots.chart_link import ChartLink
@@ -41,6 +43,11 @@ class TimeFilter(QObject):
     @property
     def is_active(self) -> bool:
         return self._span is not None
+
+    @property
+    def span_ms(self) -> tuple[int, int] | None:
+        """First and last ms of the selected time; None: all times are shown."""
+        return (math.ceil(self._span[0] * 1_000), math.floor(self._span[1] * 1_000)) if self._span is not None else None
 
     def accepts(self, at_ms: float) -> bool:
         """Whether a moment is within the selected time, or none is selected."""

@@ -222,6 +222,19 @@ def test_an_own_range_is_the_whole_of_its_zooms(qtbot, page):
     assert shown.between is None
 
 
+def test_a_wheel_outwards_in_an_own_range_that_is_not_zoomed_stays_there(qtbot, page):
+    chosen = (round(NOW_S * 1_000) - 600_000, round(NOW_S * 1_000) - 300_000)
+    page.context.time_range.set_between(*chosen)
+    wheel(page.charts[0], place(page.charts[0], 0.5), -3)
+    page.link.settle()
+    assert page.context.time_range.between == chosen
+    page.link.zoom_about(page.charts[0], chosen[0] / 1_000 + 150, 0.5)
+    page.link.settle()
+    wheel(page.charts[0], place(page.charts[0], 0.5), -10)
+    page.link.settle()
+    assert page.context.time_range.between == chosen, "from a zoom the wheel leads to the own range"
+
+
 def test_keys_zoom_and_pan(qtbot, page):
     plot, chart = page.charts[0].plot, page.charts[0]
     qtbot.keyClick(plot, Qt.Key.Key_Plus)

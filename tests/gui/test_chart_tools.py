@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QSettings, Qt
-from PySide6.QtGui import QFocusEvent, QGuiApplication
+from PySide6.QtGui import QColor, QFocusEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
+from gui.plots.chart_pictures import figures_csv
 from gui.plots.chart_series import ChartSeries
 from gui.plots.time_chart import TimeChart
+from gui.theme.style import FOCUS_PROPERTY
 from gui.views.alerts.view import AlertsView
 from gui.views.chart_table import ChartTable, chart_rows, show_table
 from gui.views.chart_tools import RuleLine, join_charts, window_link
@@ -159,9 +161,10 @@ def test_the_menu_makes_a_rule_and_copies_what_is_shown(chart, rule_line, tools,
     menu.deleteLater()
 
 
-def test_a_gap_has_no_value_in_the_csv(chart):
+def test_a_gap_has_no_value_in_the_csv(chart, context):
     chart.show_points({"lag": (X[:2], np.array([np.nan, 5.0]))}, 1_000, 1_600)
-    assert chart.csv_text().splitlines()[1:] == ["Lag,1970-01-01T00:16:40.000+00:00,", "Lag,1970-01-01T00:16:41.000+00:00,5"]
+    lines = figures_csv(chart, context.times).splitlines()
+    assert lines[1:] == ["Lag,1970-01-01T00:16:40.000+00:00,", "Lag,1970-01-01T00:16:41.000+00:00,5"]
 
 
 # ---- figures as a table ------------------------------------------------------------------------------------------------
@@ -172,6 +175,14 @@ def test_a_chart_is_a_stop_of_the_keyboard_and_says_what_it_shows(chart, tools):
     assert chart.plot.accessibleName() == "Chart: Lag"
     QApplication.sendEvent(chart.plot, QFocusEvent(QFocusEvent.Type.FocusIn))
     assert chart.plot.accessibleDescription() == "Lag: 12k"
+
+
+def test_a_chart_that_the_keyboard_is_at_has_a_ring(chart, tools, theme):
+    accent = QColor(theme.tokens.accent).name()
+    middle = QPoint(chart.width() // 2, 1)
+    assert chart.grab().toImage().pixelColor(middle).name() != accent
+    chart.plot.setProperty(FOCUS_PROPERTY, True)
+    assert chart.grab().toImage().pixelColor(middle).name() == accent
 
 
 def test_t_opens_its_figures_as_a_table(qtbot, chart, tools):

@@ -540,7 +540,7 @@ def test_the_ladder_has_the_attempts_that_the_group_allows(show_page, waiting):
     rungs = ladder_of(view)
     assert [rung.attempt for rung in rungs] == list(range(1, 8))
     states = [view.ladder._state(rung)[1] for rung in rungs]
-    assert states == [State.CRITICAL] * 4 + [State.RETRY] + [State.IDLE] * 2  # as the message counts, not its delay level
+    assert states == [State.CRITICAL] * 4 + [State.RETRY] + [None] * 2  # as the message counts, not its delay level
     delays = list(waiting.state.delays.delay_ms)
     assert [rung.wait_ms for rung in rungs] == delays[2:9]
     assert view.ladder.note.text().startswith("payment-settle allows 7 attempts")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtWidgets import QPushButton
 
 from broker_core.api import FilterError, UsageError
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, StartFollow
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.models.table import CELL_ROLE, CellKind
-from gui.models.tail import RATE_SECONDS, SECONDS_SHOWN, Arrivals, ColourRule, TailBuffer, TailModel
+from gui.models.table import CELL_ROLE, CellKind, painted_text
+from gui.models.tail import RATE_SECONDS, SECONDS_KEPT, Arrivals, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked
+from gui.plots.chart_pictures import figures_csv
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
 from gui.theme.tokens import State
@@ -27,7 +31,10 @@ NOW_MS = fake_state().taken_ms
 REFUNDS = ColourRule('tag = "REFUND"', State.WARNING)
 
 
-def followed(count: int, *, first: int = 0, tag: str = "", rule: int = -1, left_out: int = 0, skipped: int = 0) -> Followed:
+def followed(
+    count: int, *, first: int = 0, tag: str = "", rule: int = -1, left_out: int = 0, skipped: int = 0, step_ms: int = 0
+) -> Followed:
+    """Messages stored now, or ``step_ms`` after each other, the last one now."""
     offsets = list(range(first, first + count))
     return Followed(
         follow_id=1,
@@ -35,7 +42,7 @@ def followed(count: int, *, first: int = 0, tag: str = "", rule: int = -1, left_
         queue_id=[0] * count,
         queue_offset=offsets,
         physical_offset=[offset * 100 for offset in offsets],
-        store_ms=[NOW_MS] * count,
+        store_ms=[NOW_MS - place * step_ms for place in range(count)][::-1],
         born_ms=[NOW_MS - 3] * count,
         body_bytes=[7] * count,
         tag=[tag] * count,
@@ -144,10 +151,15 @@ def test_arrivals_are_counted_by_second_and_forgotten_in_time():
     arrivals = Arrivals()
     for second in range(1_000):
         arrivals.add(second, 2, paused=second % 2 == 0)
-    shown, held = arrivals.window(1_000)
-    assert (shown[-2:], held[-3:]) == ([2, 0], [2, 0, 0])
-    assert sum(shown) + sum(held) == 2 * (SECONDS_SHOWN - 1)
-    assert len(arrivals._seconds) <= 2 * SECONDS_SHOWN
+    assert arrivals.window(997, 1_001) == ([2, 0, 2, 0], [0, 2, 0, 0])
+    assert arrivals.since_s == 1_000 - SECONDS_KEPT
+    assert arrivals.window(0, 1_000 - SECONDS_KEPT) == ([0] * (1_000 - SECONDS_KEPT),) * 2
+
+
+def test_of_several_keys_the_first_is_shown_whole(qapp):
+    (key,) = (one for one in tail_columns(TimeZoneChoice(qapp, utc=True)) if one.key == "key")
+    (row,) = (unpacked(packed, nothing_masked) for packed in rows(1))
+    assert painted_text(key, replace(row, keys="ORD-2600076505 u-49881")) == "ORD-2600076505"
 
 
 def test_rules_are_kept_and_what_cannot_be_read_is_none(tmp_path):
@@ -306,6 +318,92 @@ def test_clear_forgets_rows_and_counts(view, source):
     source.feed_follow(followed(5, left_out=3))
     view.clear_button.click()
     assert (view.model.rowCount(), view.buffer.left_out) == (0, 0)
+
+
+# ---- bars: zoom, selection, figures ----
+
+
+def bars_drag(qtbot, view: TailView, begin_s: float, end_s: float) -> None:
+    """Select a time, in seconds from now."""
+    inside, now_s = view.bars.inside(), NOW_MS // 1_000
+    places = [QPoint(round(view.bars.x_of(now_s + at_s)), round(inside.center().y())) for at_s in (begin_s, end_s)]
+    qtbot.mousePress(view.bars, Qt.MouseButton.LeftButton, pos=places[0])
+    qtbot.mouseMove(view.bars, places[1])
+    qtbot.mouseRelease(view.bars, Qt.MouseButton.LeftButton, pos=places[1])
+
+
+def test_a_selected_time_bounds_the_rows_and_pauses_until_it_is_cleared(view, source, qtbot):
+    source.feed_follow(followed(30, step_ms=1_000))
+    assert view.model.rowCount() == 30
+    bars_drag(qtbot, view, -20.0, -10.0)
+    ages = [(NOW_MS - row.store_ms) // 1_000 for row in map(view.model.row_at, range(view.model.rowCount()))]
+    assert ages == sorted(ages)
+    assert 9 <= len(ages) <= 11
+    assert set(ages) <= set(range(9, 22))
+    assert (view.status.text, view.time_filter.chip.isVisible()) == ("Paused, still collecting", True)
+    assert "buffer 30 of 100,000" in view.figures.whole_text()
+    source.feed_follow(followed(5, first=30))
+    assert view.model.rowCount() == len(ages)
+    newest = view.model.row_at(0)
+    assert view.model.position_of(newest.number) == 0
+    assert view.model.position_of(0) == -1
+    view.time_filter.chip.click()
+    assert (view.model.rowCount(), view.status.text) == (35, "Following")
+    assert not view.time_filter.chip.isVisible()
+
+
+def test_a_pause_of_the_user_outlasts_a_selection_which_shows_what_came_meanwhile(view, source, qtbot):
+    source.feed_follow(followed(3, step_ms=10_000))
+    view.pause_button.click()
+    source.feed_follow(followed(4, first=3))
+    bars_drag(qtbot, view, -4.0, 0.9)
+    assert view.model.rowCount() == 1 + 4
+    view.link.unselect()
+    assert (view.model.rowCount(), view.buffer.is_held) == (7, True)
+
+
+def test_continue_clears_the_selection(view, source, qtbot):
+    source.feed_follow(followed(30, step_ms=1_000))
+    bars_drag(qtbot, view, -20.0, -10.0)
+    view.pause_button.click()
+    assert (view.model.rowCount(), view.buffer.is_held, view.link.selection) == (30, False, None)
+
+
+def test_a_selected_time_without_rows_is_searched_in_what_is_stored(view, source, window, qtbot):
+    source.feed_follow(followed(1))
+    bars_drag(qtbot, view, -50.0, -40.0)
+    assert view.grid.placeholder.text == "No message of the selected time is in the buffer."
+    first_ms, last_ms = view.time_filter.span_ms
+    view.grid.placeholder.findChild(QPushButton).click()
+    wanted = f'topic in ("{view.bar.topics[0]}") and stored >= {first_ms} and stored < {last_ms + 1}'
+    assert window.opened[-1] == ("messages", {"filter": wanted})
+
+
+def test_bars_zoom_stand_still_and_go_back_to_live(view, source):
+    source.feed_follow(followed(90, step_ms=1_000))
+    now_s = NOW_MS // 1_000
+    assert view.bars.span_s() == (now_s - 59, now_s + 1)
+    view.link.zoom_about(view.bars, now_s - 30, 0.5)
+    view.link.settle()
+    zoomed = view.bars.span_s()
+    assert zoomed[1] - zoomed[0] == pytest.approx(30)
+    assert sum(value for _name, _at_s, value in view.bars.points()) in (30, 31)
+    source.push_later(5_000)
+    view.state_changed(source.state)
+    assert view.bars.span_s() == zoomed
+    view.link.pan(view.bars, -1_000)
+    view.link.settle()
+    assert view.bars.span_s()[0] == now_s - 89, "as far as arrivals are kept"
+    view.link.show_whole()
+    assert view.bars.span_s() == (now_s - 54, now_s + 6)
+
+
+def test_bars_are_copied_as_csv(view, source):
+    source.feed_follow(followed(2, step_ms=1_000))
+    lines = figures_csv(view.bars, view.context.times).splitlines()
+    assert lines[0] == "series,time,value"
+    assert [line.split(",")[0] for line in lines[1:]] == ["Shown"] * 60 + ["Came during the pause"] * 60
+    assert [line.rpartition(",")[2] for line in lines[58:61]] == ["0", "1", "1"]
 
 
 def test_rules_are_taken_by_the_broker_process_before_they_are_used(view, source):

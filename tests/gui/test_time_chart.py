@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from pyqtgraph import Point
-from PySide6.QtCore import QPoint, QRectF
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -14,7 +14,6 @@ from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.plots.value_scale import round_step
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.style import FOCUS_PROPERTY
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
@@ -188,14 +187,6 @@ def test_a_sparkline_draws_what_is_known(qtbot, values, is_drawn):
     assert shows(line, DARK.series[0]) is is_drawn
 
 
-def test_a_chart_that_the_keyboard_is_at_has_a_ring(chart, theme):
-    accent = QColor(theme.tokens.accent).name()
-    middle = QPoint(chart.width() // 2, 1)
-    assert chart.grab().toImage().pixelColor(middle).name() != accent
-    chart.plot.setProperty(FOCUS_PROPERTY, True)
-    assert chart.grab().toImage().pixelColor(middle).name() == accent
-
-
 def placed(marks, *, lines: int = 3, end_s: float = 1_000.0, free_until_s: float = math.inf) -> list[tuple[str, int, bool]]:
     """Name, line from the top, and whether it stands on the left; a letter is 10 px wide, and a px a second."""
     found = mark_names(
@@ -233,7 +224,7 @@ def test_names_of_marks_stand_above_the_lines(chart):
     chart.show_points({"in": (X, np.full(60, 500.0))}, 1_000, 1_060)
     box = chart.plot.getViewBox()
     highest = box.mapViewToScene(Point(1_030.0, 500.0)).y()
-    for line in chart._marks:
+    for line in chart._marks.items:
         middle = line.label.mapRectToScene(line.label.boundingRect()).center().y()
         assert box.sceneBoundingRect().top() + LINE / 2 - 1 <= middle <= highest - LINE / 2
 
@@ -245,7 +236,9 @@ def test_a_free_corner_is_no_place_for_names_and_lines(chart):
     box = chart.plot.getViewBox()
     corner = box.sceneBoundingRect().right() - 120
     assert all(
-        line.label.mapRectToScene(line.label.boundingRect()).right() <= corner for line in chart._marks if line.label.format
+        line.label.mapRectToScene(line.label.boundingRect()).right() <= corner
+        for line in chart._marks.items
+        if line.label.format
     )
     assert box.mapViewToScene(Point(1_030.0, 500.0)).y() >= box.sceneBoundingRect().top() + 23
 
@@ -254,7 +247,7 @@ def test_names_of_marks_are_measured_by_the_room_beside_the_axis(chart):
     box = chart.plot.getViewBox()
     left, right = box.viewRange()[0]
     assert box.width() < chart.plot.viewport().width() - 20, "the figures of the axis have some of the width"
-    assert chart._seconds_per_px == pytest.approx((right - left) / box.width())
+    assert chart._marks.seconds_per_px == pytest.approx((right - left) / box.width())
 
 
 def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, theme):
@@ -266,7 +259,7 @@ def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, them
     made.show()
     qtbot.waitUntil(lambda: made.plot.getViewBox().height() < 160)
     made.grab()  # labels find their places with the next picture
-    names = [line.label for line in made._marks if line.label.format]
+    names = [line.label for line in made._marks.items if line.label.format]
     heights = sorted(name.mapRectToScene(name.boundingRect()).center().y() for name in names)
     assert heights[1] - heights[0] == pytest.approx(LINE, abs=1)
 
@@ -275,9 +268,9 @@ def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
     chart.set_marks([ChartMark(1_000.0 + second, "Rebalance") for second in range(0, 200, 10)])
     x = np.arange(1_000.0, 9_000.0, 10.0)
     chart.show_points({chart.series[0].key: (x, x)}, 1_000, 9_000)
-    few = sum(bool(line.label.format) for line in chart._marks)
+    few = sum(bool(line.label.format) for line in chart._marks.items)
     chart.show_points({}, 1_000, 1_400)
-    assert 0 < few < sum(bool(line.label.format) for line in chart._marks)
+    assert 0 < few < sum(bool(line.label.format) for line in chart._marks.items)
 
 
 def test_a_chart_without_a_known_value_says_so(chart):
@@ -331,7 +324,7 @@ def test_words_over_lines_take_as_many_lines_as_the_chart_has_room_for(chart):
 def test_names_of_marks_follow_the_theme(chart, theme):
     chart.set_marks([ChartMark(1_010.0, "Rebalance")])
     theme.set_mode(ThemeMode.LIGHT)
-    assert [line.pen.color().name() for line in chart._marks] == [LIGHT.checking.lower()]
+    assert [line.pen.color().name() for line in chart._marks.items] == [LIGHT.checking.lower()]
 
 
 def test_a_threshold_follows_the_theme(chart, theme):
@@ -351,7 +344,7 @@ def test_a_name_in_a_low_chart_is_whole(chart):
     chart.resize(600, 90)
     chart.set_marks([ChartMark(1_010.0, "Restart")])
     chart.show_points({"in": (X, X)}, 1_000, 1_060)
-    [line] = chart._marks
+    [line] = chart._marks.items
     name, box = line.label.mapRectToScene(line.label.boundingRect()), chart.plot.getViewBox().sceneBoundingRect()
     assert box.top() - 1 <= name.top() < name.bottom() < box.bottom()
 

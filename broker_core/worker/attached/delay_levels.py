@@ -30,19 +30,21 @@ class BrokerLevels:
         offsets: Level → next offset to deliver; a level that delivered nothing yet is missing.
         heads: Level → an offset and the store time of the message there, in ms since the epoch.
         delivered: Level → messages delivered since the first look.
+        offsets_ms: When ``offsets`` were read, ms since the epoch.
     """
 
     table: DelayLevels | None = None
     offsets: dict[int, int] = field(default_factory=dict)
     heads: dict[int, tuple[int, int]] = field(default_factory=dict)
     delivered: dict[int, int] = field(default_factory=dict)
+    offsets_ms: int = 0
 
-    def take_offsets(self, offsets: Mapping[int, int]) -> None:
-        """Take over the offsets reported now."""
+    def take_offsets(self, offsets: Mapping[int, int], read_ms: int) -> None:
+        """Take over the offsets reported at this time."""
         for level, offset in offsets.items():
             if level in self.offsets:
                 self.delivered[level] = self.delivered.get(level, 0) + max(offset - self.offsets[level], 0)
-        self.offsets = dict(offsets)
+        self.offsets, self.offsets_ms = dict(offsets), read_ms
 
     def next_offset(self, level: int, held: QueueOffsets) -> int:
         """Offset of the message of a level that is delivered next."""
@@ -85,7 +87,7 @@ def _unknown(figures: LevelFigures) -> LevelFigures:
 
 
 def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> LevelFigures:
-    pending, delay_ms, due = 0, 0, []
+    pending, delay_ms, due, overdue_ms = 0, 0, [], 0
     for levels, queues in brokers:
         if levels.table is None or level > levels.table.count:
             continue
@@ -93,14 +95,18 @@ def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOff
         held = queues.get(level - 1)
         if held is not None:
             pending += max(held.max_offset - levels.next_offset(level, held), 0)
-            due += [at for at in (levels.due_ms(level, held),) if at >= 0]
+            at = levels.due_ms(level, held)
+            if at >= 0:
+                due.append(at)
+                # What was delivered after the offsets were read is not late.
+                overdue_ms = max(overdue_ms, min(now_ms, levels.offsets_ms) - at)
     first = min(due, default=_UNKNOWN)
     return LevelFigures(
         level=level,
         delay_ms=delay_ms,
         pending=pending,
         next_due_ms=first,
-        overdue_ms=max(now_ms - first, 0) if first >= 0 else 0,
+        overdue_ms=overdue_ms,
         delivered=sum(levels.delivered.get(level, 0) for levels, _queues in brokers),
         skipped=0,
         late_p50_ms=math.nan,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -118,7 +119,7 @@ class ClusterQueries:
     def _handlers(self, history: HistoryService | None) -> list[Handler]:
         return [
             *history_handlers(history, run=asyncio.to_thread, missing="no history is kept of this connection"),
-            *message_handlers(self._view),
+            *message_handlers(self._view, self._shown_queue),
             BrowseQueue.answered_by(self._browse),
             BrowseTopic.answered_by(self._browse_topic),
             FindOffset.answered_by(self._find_offset),
@@ -210,7 +211,8 @@ class ClusterQueries:
         if broker is None:
             raise UsageError(f"the id names the broker at {host}, which is none of this cluster's", address=str(host))
         record = await record_of(self._link, broker, offset)
-        return detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
+        detail = detail_of(record, shown_offset=self._link.numbers.shown_place(broker, offset))
+        return replace(detail, queue_id=self._link.numbers.shown_queue(broker, detail.queue_id))
 
     async def _read_fields(self, query: ReadFields) -> FieldValues:
         known = self._figures.known_names() if "group" in query.fields else NOTHING_KNOWN
@@ -218,6 +220,10 @@ class ClusterQueries:
 
     async def _view(self, place: int, view: Callable[[bytes | memoryview], _T]) -> _T:
         return view(await record_of(self._link, *self._link.numbers.place_of(place)))
+
+    def _shown_queue(self, place: int, queue_id: int) -> int:
+        broker, _offset = self._link.numbers.place_of(place)
+        return self._link.numbers.shown_queue(broker, queue_id)
 
     async def _send(self, message: SendMessage) -> SendReceipt:
         if message.transaction:

@@ -364,7 +364,7 @@ class BrokerRounds:
         if not any(held.max_offset for held in queues.values()):
             return
         body = await self._body_unless_empty(RequestCode.GET_ALL_DELAY_OFFSET, _NO_DELAYS)
-        of.levels.take_offsets(read_delay_offsets(body) if body else {})
+        of.levels.take_offsets(read_delay_offsets(body) if body else {}, of.offsets_ms.get(SCHEDULE_TOPIC, 0))
         for level, offset in of.levels.unread_heads(queues)[:HEADS_IN_ROUND]:
             body = await self._link.pull_gently(MessageQueue(SCHEDULE_TOPIC, self._name, level - 1), offset)
             of.levels.heads[level] = (offset, decode_record(body).store_timestamp_ms if body else -1)

@@ -167,6 +167,6 @@ def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
                width=160, whole=True),
         Column("in", "Due in", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms,
                right=True, width=84),
-        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=110),
     ]  # fmt: skip

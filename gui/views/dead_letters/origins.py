@@ -39,7 +39,7 @@ class OriginReader(QObject):
         super().__init__(parent)
         self._source = source
         self._known: dict[str, list[tuple[str, int]]] = {}
-        self._read_for: dict[str, int] = {}
+        self._read_for: dict[str, tuple[tuple[int, int], ...]] = {}
         self._heads: LatestQuery[list[MessagePage]] = LatestQuery(self)
         self._fields: LatestQuery[list[FieldValues]] = LatestQuery(self)
 
@@ -50,10 +50,10 @@ class OriginReader(QObject):
     def read(self, groups: Sequence[GroupFigures]) -> None:
         if self._heads.waiting or self._fields.waiting:
             return
-        wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.end_offset]
+        wanted = [one for one in groups[:GROUPS_MAX] if one.dead and self._read_for.get(one.group) != one.ends]
         if not wanted:
             return
-        self._read_for |= {one.group: one.end_offset for one in wanted}
+        self._read_for |= {one.group: one.ends for one in wanted}
         asks = [
             partial(self._source.ask, BrowseQueue(reserved.DLQ_PREFIX + one.group, -1, 0, LETTERS_LOOKED_AT)) for one in wanted
         ]

@@ -81,11 +81,16 @@ class DeadLetterReader(QObject):
         self._known: dict[int, DeadLetter] = {}
         self.recent: dict[str, int] = {}
         """Dead letters of the last `RECENT_MS`, by group."""
-        self._ages_for: dict[str, tuple[int, int]] = {}
+        self._ages_for: dict[str, tuple[tuple[tuple[int, int], ...], int]] = {}
         self._heads: LatestQuery[MessagePage] = LatestQuery(self)
         self._details: LatestQuery[list[MessageDetail]] = LatestQuery(self)
         self._levels: LatestQuery[list[DelayedMessages]] = LatestQuery(self)
         self._ages: LatestQuery[list[MessagePage | FoundOffset]] = LatestQuery(self)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether dead letters of ``group`` are being read."""
+        return self._heads.waiting or self._details.waiting
 
     def read_letters(self, group: str) -> None:
         """Read the newest dead letters of a group."""
@@ -120,15 +125,16 @@ class DeadLetterReader(QObject):
     def read_ages(self, groups: Sequence[GroupFigures], now_ms: int) -> None:
         """Read the oldest dead letter of each group and the number of recent ones, after their number or the time changed."""
         turn = now_ms // RECENT_AGAIN_MS
-        wanted = [one for one in groups[:AGES_MAX] if one.dead and self._ages_for.get(one.group) != (one.end_offset, turn)]
+        wanted = [one for one in groups[:AGES_MAX] if one.dead and self._ages_for.get(one.group) != (one.ends, turn)]
         if not wanted or self._ages.waiting:
             return
-        self._ages_for |= {one.group: (one.end_offset, turn) for one in wanted}
+        self._ages_for |= {one.group: (one.ends, turn) for one in wanted}
         asks: list[Callable[[], Pending[MessagePage | FoundOffset]]] = []
         for one in wanted:
             topic = reserved.DLQ_PREFIX + one.group
-            asks.append(partial(self._source.ask, BrowseQueue(topic, 0, 0, 1)))
-            asks.append(partial(self._source.ask, FindOffset(topic, 0, now_ms - RECENT_MS)))
+            for queue, _end in one.ends:
+                asks.append(partial(self._source.ask, BrowseQueue(topic, queue, 0, 1)))
+                asks.append(partial(self._source.ask, FindOffset(topic, queue, now_ms - RECENT_MS)))
         self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
 
     def may_have_any(self, figures: GroupFigures) -> bool:
@@ -168,11 +174,19 @@ class DeadLetterReader(QObject):
         self.retries_changed.emit()
 
     def _show_ages(self, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:
-        for one, oldest, found in zip(groups, answers[::2], answers[1::2], strict=True):
-            if isinstance(oldest, MessagePage) and oldest.store_ms:
-                self.oldest_ms[one.group] = oldest.store_ms[0]
-            if isinstance(found, FoundOffset):
-                self.recent[one.group] = max(0, one.end_offset - found.offset)
+        told = iter(zip(answers[::2], answers[1::2], strict=True))
+        for one in groups:
+            oldest: list[int] = []
+            recent = 0
+            for (_queue, end), (page, found) in zip(one.ends, told, strict=False):
+                if isinstance(page, MessagePage):
+                    oldest += page.store_ms[:1]
+                if isinstance(found, FoundOffset):
+                    recent += max(0, end - found.offset)
+            if oldest:
+                self.oldest_ms[one.group] = min(oldest)
+            if one.ends:
+                self.recent[one.group] = recent
         self.ages_changed.emit()
 
     def _levels_failed(self, error: OrbitError) -> None:

@@ -138,12 +138,12 @@ class RetryLadder(Panel):
         self._facts: RetryFacts | None = None
         self.model: ColumnTableModel[Rung] = ColumnTableModel(
             [
-                Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=64),
+                Column("attempt", "Attempt", lambda rung: str(rung.attempt), right=True, width=76),
                 Column("wait", "Waits", lambda rung: duration_text(rung.wait_ms), right=True, width=66),
                 Column("due", "Earliest",
                        lambda rung: times.seconds(rung.due_ms) if rung.due_ms >= 0 else UNKNOWN,
                        tip=lambda rung: times.full(rung.due_ms)),
-                Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.CHIP,
+                Column("state", "State", lambda rung: self._state(rung)[0], kind=CellKind.FLAG,
                        state=lambda rung: self._state(rung)[1], width=84)
             ],
             lambda rung: rung.attempt,
@@ -170,11 +170,11 @@ class RetryLadder(Panel):
         self.note.setText("" if retry is None or facts is None else _limit_words(retry.group, facts))
         self.model.all_texts_changed()
 
-    def _state(self, rung: Rung) -> tuple[str, State]:
+    def _state(self, rung: Rung) -> tuple[str, State | None]:
         attempt = 0 if self._facts is None else self._facts.attempt
         if rung.attempt < attempt:
             return tr("Failed"), State.CRITICAL
-        return (tr("Next"), State.RETRY) if rung.attempt == attempt else (tr("To come"), State.IDLE)
+        return (tr("Next"), State.RETRY) if rung.attempt == attempt else (tr("To come"), None)
 
 
 def _limit_words(group: str, facts: RetryFacts) -> str:

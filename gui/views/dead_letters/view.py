@@ -192,7 +192,7 @@ class DeadLettersView(PageView):
         fill(
             table.content,
             row(self.flow.bar, margins=(12, 8, 12, 0)),
-            row(self.parts, 1, self.all_button, self.cuts, self.search, margins=(8, 8, 8, 8)),
+            row(self.parts, 1, self.all_button, self.cuts, (self.search, 4), margins=(8, 8, 8, 8)),
         )
         self.search.setMinimumWidth(150)
         for grid in (self.letter_grid, self.retry_grid):
@@ -237,7 +237,9 @@ class DeadLettersView(PageView):
         if figures is None:
             return
         wanted = (figures.group, figures.dead, figures.last_died_ms)
-        if wanted == self._dead_for:
+        # Where letters die all the time, reads that begin again and again would never end.
+        goes_on = self._dead_for is not None and self.reader.is_reading and figures.group == self.reader.group
+        if wanted == self._dead_for or goes_on:
             return
         self._dead_for = wanted
         if figures.group != self.reader.group:
@@ -333,6 +335,9 @@ class DeadLettersView(PageView):
             self.foot.setText("")
             return
         origins = ", ".join(f"{topic} {count_text(count)}" for topic, count in top_origins(self.reader.letters))
+        if self.reader.is_reading and not self.letters.rows:
+            self.foot.setText("")  # of none that were read nothing is known
+            return
         parts = [tr("{count} dead letters", count=count_text(len(self.letters.shown_rows)))]
         figures = self.group_panel.figures
         if figures is not None and figures.dead > LETTERS_MAX:

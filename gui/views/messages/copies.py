@@ -10,7 +10,7 @@ from functools import partial
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import json_text, laid_out_json, tsv_text
+from broker_core.api import QUEUES_OF_BROKER, json_text, laid_out_json, tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_words import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
@@ -26,7 +26,7 @@ def message_json(detail: MessageDetail, body: ShownBody) -> str:
     """A message as JSON, masked; JSON in it as it is written, a body that is no text in hexadecimal."""
     fields = {
         "topic": detail.topic,
-        "queueId": detail.queue_id,
+        "queueId": _own_queue(detail),
         "queueOffset": detail.queue_offset,
         "offsetMsgId": detail.offset_message_id,
         "bornTimestamp": detail.born_ms,
@@ -45,7 +45,7 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
     """Names and values of a message: place, times, properties, body."""
     return [
         ("topic", detail.topic),
-        ("queueId", str(detail.queue_id)),
+        ("queueId", str(_own_queue(detail))),
         ("queueOffset", str(detail.queue_offset)),
         ("offsetMsgId", detail.offset_message_id),
         ("bornTimestamp", str(detail.born_ms)),
@@ -56,6 +56,11 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
         *((row.name, body.mask.mask_text(row.value)) for row in property_rows(detail.properties)),
         ("body", body.copied_text()),
     ]
+
+
+def _own_queue(detail: MessageDetail) -> int:
+    """The id of its queue on its broker, as other programs know it."""
+    return detail.queue_id % QUEUES_OF_BROKER if detail.queue_id >= QUEUES_OF_BROKER else detail.queue_id
 
 
 def message_tsv(detail: MessageDetail, body: ShownBody) -> str:

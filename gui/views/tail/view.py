@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
-from gui.models.filter_text import quoted
+from gui.models.filter_text import quoted, within_times
 from gui.models.messages import busiest_topic
 from gui.models.table import CellKind, Column
 from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
+from gui.plots.chart_link import ChartLink, LocalRange
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.settings.values import listed
 from gui.theme.tokens import Size, State
+from gui.views.chart_tools import join_charts
 from gui.views.messages.row_menu import add_grid_copies
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.tail.filter_bar import TailBar
 from gui.views.tail.session import TailSession
 from gui.views.tail.tail_rules_dialog import TailRulesDialog
+from gui.views.time_filter import TimeFilter
 from gui.widgets.basic import ElidedLabel, IconButton, fill, label, on_key, row
 from gui.widgets.chip import Chip
 from gui.widgets.data_grid import DataGrid
@@ -74,14 +78,17 @@ def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
         Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
         Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
-        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.MONO, width=172),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, width=172),
         Column("body", "Body", lambda row: row.body_text, kind=CellKind.CODE, dim=True),
         Column("bytes", "Bytes", lambda row: count_text(row.body_bytes), right=True, width=76),
     ]
 
 
 class TailView(PageView):
-    """Follows topics. While paused or hidden it holds the rows still and continues to collect."""
+    """Follows topics. While paused or hidden it holds the rows still and continues to collect.
+
+    A time that is selected in the bars pauses it and bounds the rows; clearing the selection continues it.
+    """
 
     page_id = "tail"
 
@@ -109,12 +116,20 @@ class TailView(PageView):
         self._keys = said_label("Space pauses and continues", "caption")
         self.bars = StackedBars(theme)
         say(self.bars, "setAccessibleName", "Arrivals of the last {count} seconds", count=SECONDS_SHOWN)
+        self.zoom = LocalRange(self, lambda: tr("Back to live"))
+        self.link = ChartLink(self.zoom, self)
+        [tools] = join_charts(context, self.link, self.bars)
+        tools.add_to_menu(self._offer_messages)
+        self.time_filter = TimeFilter(self.link, context, self)
+        self._is_held_by_selection = False
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
         self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
+        self.zoom.changed.connect(self._show_bars)
+        self.time_filter.changed.connect(self._bound_rows)
         self.set_parts(grid=self.grid, find=self.bar.filter.focus)
         self.bar.changed.connect(self._asked_otherwise)
         self.bar.filter.plan_wanted.connect(lambda _text: self._search(plan_only=True))
@@ -186,10 +201,13 @@ class TailView(PageView):
             self.session.begin(self._query(self.rules), self._begun, self._refused)
 
     def toggle_pause(self) -> None:
-        self._hold(held=not self.buffer.is_held)
+        held = not self.buffer.is_held
+        self.link.unselect()
+        self._hold(held=held)
 
     def clear(self) -> None:
         """Forget all rows and counts."""
+        self.link.unselect()
         self.buffer.clear()
         self.model.clear()
         self._show_figures()
@@ -199,10 +217,21 @@ class TailView(PageView):
         self._search(plan_only=False)
 
     def _search(self, *, plan_only: bool) -> None:
+        self.context.navigate("messages", **{"plan" if plan_only else "filter": self._search_text()})
+
+    def _search_text(self) -> str:
         topics, text = self.bar.topics, self.bar.filter_text
         among = f"topic in ({', '.join(map(quoted, topics))})" if topics else ""
-        both = f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
-        self.context.navigate("messages", **{"plan" if plan_only else "filter": both})
+        return f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
+
+    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
+        """Offer a search of what was stored in the selected time, also of what the buffer lacks."""
+        entry = menu.addAction(tr("Messages of the selected time"), self._search_selected)
+        entry.setEnabled(self.time_filter.is_active)
+
+    def _search_selected(self) -> None:
+        if (span := self.time_filter.span_ms) is not None:
+            self.context.navigate("messages", filter=within_times(self._search_text(), span[0], span[1] + 1))
 
     def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""
@@ -226,7 +255,7 @@ class TailView(PageView):
         self.content.addWidget(self.bar)
         arrivals = Panel()
         arrivals.content.setContentsMargins(12, 8, 12, 6)
-        arrivals.content.addLayout(row(self.status, (self.figures, 1), self._keys))
+        arrivals.content.addLayout(row(self.status, (self.figures, 1), self.time_filter.chip, self._keys))
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.bars.setMinimumHeight(BARS_HEIGHT)
         arrivals.content.addWidget(self.bars)
@@ -288,11 +317,28 @@ class TailView(PageView):
 
     def _hold(self, *, held: bool) -> None:
         self.buffer.hold(held=held)
+        self._is_held_by_selection = False
         self._paused_ms = self._now_ms() if held else -1
         if not held:
             self._show_waiting()
             self.grid.view.scrollToTop()
         self._show_figures()
+
+    def _bound_rows(self) -> None:
+        """Show the rows of the selected time, those of a pause too; without a selection all of them."""
+        span = self.time_filter.span_ms
+        if span is None:
+            self.model.show_all()
+            if self._is_held_by_selection:
+                self._hold(held=False)
+            self._show_empty()
+            return
+        is_for_selection = self._is_held_by_selection or not self.buffer.is_held
+        self._hold(held=False)
+        self._hold(held=True)
+        self._is_held_by_selection = is_for_selection
+        self.model.show_between(*span)
+        self._show_empty()
 
     def _scrolled(self, value: int) -> None:
         """Pause when the user scrolls down, because arriving rows would move the read ones away."""
@@ -320,7 +366,7 @@ class TailView(PageView):
             self.status.set(tr("Not following"), State.IDLE)
         now_s = self._now_s()
         facts = [
-            tr("buffer {count} of {most}", count=count_text(self.model.rowCount()), most=count_text(ROWS_MAX)),
+            tr("buffer {count} of {most}", count=count_text(self.model.kept), most=count_text(ROWS_MAX)),
             tr("{rate} arriving", rate=rate_text(self.buffer.arrivals.rate(now_s))),
             tr("{count} left out", count=count_text(self.buffer.left_out)),
         ]
@@ -328,13 +374,21 @@ class TailView(PageView):
             since = self.context.times.seconds(self._paused_ms)
             facts.insert(0, tr("{count} new since {time}", count=count_text(new), time=since))
         self.figures.setText("   ".join(facts))
-        shown, collected = self.buffer.arrivals.window(now_s)
-        labels = [self.context.times.seconds((now_s - SECONDS_SHOWN + 1 + i) * 1_000) for i in range(SECONDS_SHOWN)]
-        layers = (BarLayer(tr("Shown"), shown, State.INFO), BarLayer(tr("Came during the pause"), collected, State.IDLE))
-        self.bars.set_bars(labels if self._state is not None else (), layers)
+        self._show_bars()
         self._show_notice(now_s)
         self._show_foot()
         self._show_empty()
+
+    def _show_bars(self) -> None:
+        end_s, arrivals = self._now_s() + 1, self.buffer.arrivals
+        begin_s = min(end_s - SECONDS_SHOWN, arrivals.since_s or end_s)
+        self.zoom.set_whole(end_s - SECONDS_SHOWN, end_s, begin_s=begin_s)
+        view = self.zoom.span_s
+        first_s, last_s = math.floor(view[0]), math.ceil(view[1])
+        shown, collected = arrivals.window(first_s, last_s)
+        labels = [self.context.times.seconds(second * 1_000) for second in range(first_s, last_s)]
+        layers = (BarLayer(tr("Shown"), shown, State.INFO), BarLayer(tr("Came during the pause"), collected, State.IDLE))
+        self.bars.set_bars(labels if self._state is not None else (), layers, (first_s, last_s), view)
 
     def _show_notice(self, now_s: int) -> None:
         buffer = self.buffer
@@ -359,7 +413,10 @@ class TailView(PageView):
         self.foot.setText(tr("{count} marked in the buffer by {rules}", count=count_text(self.model.marked), rules=rules))
 
     def _show_empty(self) -> None:
-        if self.bar.topics:
+        if self.time_filter.is_active:
+            words = tr("No message of the selected time is in the buffer.")
+            self.grid.set_empty(words, tr("Search what is stored"), self._search_selected)
+        elif self.bar.topics:
             self.grid.set_empty(tr("Nothing has arrived in {topics} yet.", topics=", ".join(self.bar.topics)))
         else:
             self.grid.set_empty(tr("Nothing that the filter takes has arrived yet."))

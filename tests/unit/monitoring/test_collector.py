@@ -94,6 +94,19 @@ def test_the_total_lag_is_unknown_when_no_group_has_an_offset():
     assert math.isnan(state.totals["lag_messages"])
 
 
+def test_nothing_waits_where_there_is_no_group_unless_a_broker_is_silent():
+    none = dataclasses.replace(CATALOG, groups=[], group_is_system=[], position_group=[], position_queue=[])
+    empty = {"groups": {"members": b"", "got_messages": b""}, "positions": {"offset": b"", "next_store_ms": b"", "owner": b""}}
+    lags = []
+    for faults in ({}, {"b": "no answer"}):
+        made = Collector(History())
+        made.catalog_changed(none)
+        state = made.snapshot_taken(snapshot(**empty, faults=faults))
+        assert state is not None
+        lags.append(state.totals["lag_messages"])
+    assert lags == pytest.approx([0, NAN], nan_ok=True)
+
+
 def test_a_group_beyond_the_end_of_a_queue_has_no_lag_and_is_not_well():
     positions = {"offset": column(130, 20, 40, -1), "next_store_ms": column(-1, -1, 8_000, -1), "owner": column(0, 0, -1, -1)}
     state = collector().snapshot_taken(snapshot(positions=positions))

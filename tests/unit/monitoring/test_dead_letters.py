@@ -29,12 +29,20 @@ DETAIL = replace(fake_detail(256), topic="%DLQ%stock-worker", properties=PROPERT
 
 def test_groups_with_dead_letters_or_retries_the_worst_first():
     figures = group_figures(fake_state())
-    assert [(one.group, one.dead, one.end_offset, one.members) for one in figures] == [
-        ("stock-worker", 21, 21, 4),
-        ("payment-settle", 12, 12, 2),
+    assert [(one.group, one.dead, one.ends, one.members) for one in figures] == [
+        ("stock-worker", 21, ((0, 21),), 4),
+        ("payment-settle", 12, ((0, 12),), 2),
     ]
     # Nobody has a position in the retry topics of this state, so what is unread is not known.
     assert [one.unread_retries for one in figures] == [-1, -1]
+
+
+def test_dead_letters_lie_in_a_queue_of_each_broker():
+    state = fake_state()
+    catalog, topic = state.catalog, state.catalog.topics.index("%DLQ%stock-worker")
+    more = replace(catalog, queue_topic=[*catalog.queue_topic, topic], queue_id=[*catalog.queue_id, 10_000])
+    figures = group_figures(replace(state, catalog=more, queue_max_offset=np.append(state.queue_max_offset, 9)))
+    assert {one.group: one.ends for one in figures}["stock-worker"] == ((0, 21), (10_000, 9))
 
 
 def test_unread_retries_are_the_lag_of_the_group_in_its_retry_topic():

@@ -119,3 +119,8 @@ def test_an_unknown_group_has_no_outlook():
     )  # fmt: skip
     assert state is not None
     assert group_outlook(history, state, "g").forecast.outlook is LagOutlook.UNKNOWN
+
+
+def test_a_group_that_keeps_up_has_no_slowest_queue():
+    found = Group([10, 10], [10, 10], members=1, lag=30).outlook()
+    assert (found.forecast.outlook, found.slowest) == (LagOutlook.STEADY, None), "some messages are on their way in each queue"

@@ -184,14 +184,17 @@ def test_levels_of_two_brokers_are_one_lane_each(figures, clock):
     for broker, offset in (("a", 2), ("b", 0)):
         of = figures.of(broker)
         of.levels.table = DelayLevels("1s 10s")
-        of.levels.take_offsets({2: offset})
+        of.levels.take_offsets({2: offset}, 100_000)
         figures.take_offsets(broker, SCHEDULE_TOPIC, {1: QueueOffsets(1, 5, 50)})
         of.levels.heads[2] = (max(offset, 1), 80_000 + offset)
     figures.catalog()
     delays = figures.snapshot().delays
     assert (ints(delays["level"]), ints(delays["pending"]), ints(delays["delay_ms"])) == ([1, 2], [0, 7], [1_000, 10_000])
     assert (ints(delays["next_due_ms"]), ints(delays["overdue_ms"])) == ([-1, 90_000], [0, 10_000])
-    figures.of("a").levels.take_offsets({2: 4})
+    clock.now_ms = 130_000
+    late = ints(figures.snapshot().delays["overdue_ms"])
+    assert late == [0, 10_000], "what came after the offsets were read is not known, so it is not late"
+    figures.of("a").levels.take_offsets({2: 4}, 130_000)
     delays = figures.snapshot().delays
     assert (ints(delays["pending"]), ints(delays["delivered"])) == ([0, 5], [0, 2])
     assert figures.of("a").levels.unread_heads({1: QueueOffsets(1, 5, 50)}) == [(2, 4)]

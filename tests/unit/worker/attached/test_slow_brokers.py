@@ -189,6 +189,14 @@ async def test_columns_of_which_nothing_comes_fail_in_time():
             await queries.answer(ReadFields([shown(watched, SLOW, 0)], ["body"]))
 
 
+@deadlined
+async def test_a_message_is_in_the_queue_under_which_it_is_listed():
+    async with scene(PATIENT) as (_cluster, _watched, queries):
+        page = await queries.answer(BrowseQueue("orders", 10_000, 0, 1))
+        detail = await queries.answer(ReadMessage(page.physical_offset[0]))
+        assert (detail.queue_id, detail.body) == (10_000, b"b orders 0 0")
+
+
 def shown(watched, broker, offset):
     """The place of a message of the first queue, as the window knows it."""
     return watched.link.numbers.shown_place(broker, offset * 500)
