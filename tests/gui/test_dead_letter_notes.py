@@ -139,6 +139,18 @@ def test_resends_are_shown_at_once_and_noted_in_one_command(view, source, qtbot)
     assert letter(view, 4).note.queue_offset == 4
 
 
+def test_a_resend_stays_noted_when_a_reading_from_before_is_answered_after_it(view, source, qtbot):
+    source.hold_notes = True
+    view.notes.read_again()
+    (earlier,) = source.held_notes
+    view.notes.sent(resent(view, 3))
+    qtbot.waitUntil(lambda: bool(asked(source, NoteResends)))
+    source.hold_notes = False
+    source.held_notes[1].release()
+    earlier.release()
+    assert (letter(view, 3).note.mark, letter(view, 3).note.queue_offset) == (RESENT, 3)
+
+
 def test_a_mark_after_a_resend_stays(view, source):
     view.notes.sent(resent(view, 3))
     view.notes.mark([letter(view, 3)], HANDLED)

@@ -229,6 +229,8 @@ class NoteBook(QObject):
             if self._unsaved.get(key) is note:
                 del self._unsaved[key]
                 self._notes[key] = replace(note, text=self._notes.get(key, LetterNote()).text)
+        if self._query.waiting:
+            self._read()  # the worker may have read before it stored them, and answers in any order
 
     def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
         """Keep them: the next reading sends them again."""
