@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
@@ -119,7 +120,7 @@ class ReadAnswer(Generic[A, T]):
         self._pending.cancel()
 
 
-class Steps(Generic[T]):
+class Steps(ABC, Generic[T]):
     """A `Pending` of work in several steps; a subclass begins in `_begin`, and ends by `_done` or `_failed`."""
 
     def __init__(self) -> None:
@@ -136,8 +137,8 @@ class Steps(Generic[T]):
         if self._open is not None:
             self._open.cancel()
 
-    def _begin(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _begin(self) -> None: ...
 
     def _ask(self, pending: Pending[A], take: Callable[[A], None], failed: Callable[[OrbitError], None] | None = None) -> None:
         """Wait for the next answer; an error ends the work where ``failed`` is None."""
