@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from broker_core.errors import UsageError
 from broker_core.protocol.names import LMQ_PREFIX
-from broker_core.protocol.retry_names import FindKnown, KnownNames, nothing_known
+from broker_core.protocol.retry_names import NOTHING_KNOWN, FindKnown, KnownNames, nothing_known
 from broker_core.worker.message_bound import QUEUES_MAX, bound_of
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Handler
@@ -34,6 +34,7 @@ from broker_core.worker.search_turns import SearchTurns
 if TYPE_CHECKING:
     # These import numpy, which a worker without searches does not load.
     from broker_core.engine.store.message_store import MessageStore
+    from broker_core.tools.search.expression import Expression
     from broker_core.tools.search.plan import Plan
     from broker_core.worker.search_process import SearchProcess
 
@@ -139,16 +140,19 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
         self._thread.shutdown(wait=True)
 
     async def _prepare(self, query: StartSearch) -> tuple[SearchTurns | SearchProcess, list[str], int]:
-        known = self._known().about(topic for topic, _queue in self._store.queues())
-        turns, plan = await self._run(lambda: self._prepared(query, known))
+        now_ms, known = self._clock(), NOTHING_KNOWN
+        expression, compares_groups = await self._run(lambda: _parsed(query.filter, now_ms))
+        if compares_groups:
+            known = self._known().about(topic for topic, _queue in self._store.queues())
+        turns, plan = await self._run(lambda: self._prepared(query, expression, now_ms, known))
         return turns, list(plan.steps), plan.total_messages
 
-    def _prepared(self, query: StartSearch, known: KnownNames) -> tuple[SearchTurns | SearchProcess, Plan]:
-        from broker_core.tools.search.language import parse_filter
+    def _prepared(
+        self, query: StartSearch, expression: Expression, now_ms: int, known: KnownNames
+    ) -> tuple[SearchTurns | SearchProcess, Plan]:
         from broker_core.tools.search.scan import Breather, StoreSearch
 
-        root, limit, now_ms = self._store.config.root, None if query.limit < 0 else query.limit, self._clock()
-        expression = parse_filter(query.filter, now_ms=now_ms)
+        root, limit = self._store.config.root, None if query.limit < 0 else query.limit
         if self._store.read_only:
             # A store that is only read: its files, with messages that no queue knows; and no broker waits.
             search = StoreSearch(root, expression, limit=limit, known=known)
@@ -196,3 +200,12 @@ class Searches(OpenSearches["SearchTurns | SearchProcess"]):
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+def _parsed(text: str, now_ms: int) -> tuple[Expression, bool]:
+    """A filter, and whether it compares groups; on the search thread, which loads the language."""
+    from broker_core.tools.search.language import parse_filter
+    from broker_core.tools.search.shared_retries import is_about_groups
+
+    expression = parse_filter(text, now_ms=now_ms)
+    return expression, is_about_groups(expression)

@@ -218,10 +218,6 @@ class AtomicState:
         index = bisect_right(spans, offset, key=lambda span: span[0]) - 1
         return index >= 0 and offset <= spans[index][1]
 
-    def holders(self, queue: QueueKey) -> dict[str, int]:
-        """Transactional ids that hold a queue back, with their first offset there."""
-        return dict(self._open.get(queue, {}))
-
     def open_queues(self) -> list[QueueKey]:
         """Queues that are held back."""
         return list(self._open)

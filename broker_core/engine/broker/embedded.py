@@ -111,8 +111,6 @@ class EmbeddedBroker:
         config: Identity, addresses and settings; port 0 takes a free one.
         clock: Time in ms since the epoch.
         limits: Bounds of client connections.
-        topics_changed: Called with the names of topics that were added, changed or removed.
-        group_changed: Called with a consumer group whose members or subscriptions changed.
 
     Raises:
         UsageError: It would listen to the network without protection, or TLS or the accounts cannot be used.
@@ -130,13 +128,9 @@ class EmbeddedBroker:
         *,
         clock: Callable[[], int] = wall_clock_ms,
         limits: RemotingLimits | None = None,
-        topics_changed: Callable[[list[str]], None] = lambda _names: None,
-        group_changed: Callable[[str], None] = lambda _group: None,
     ) -> None:
         self.config = config
         self._clock = clock
-        self._tell_topics = topics_changed
-        self._tell_group = group_changed
         self.topics = TopicTable(config, clock=clock, changed=self._topics_changed)
         self.groups = GroupTable(
             auto_create=config.auto_create_group,
@@ -329,7 +323,6 @@ class EmbeddedBroker:
             memory_bytes=machine_memory_bytes() * self.config.store.access_in_memory_max_ratio_percent // 100,
             written=self._written,
             accounts=self._accounts,
-            group_changed=self._tell_group,
             settings_changed=lambda: self._files.mark(SETTINGS_FILE),
             defer=asyncio.get_running_loop().call_soon,
             route=self.routes.readable_queues,
@@ -680,7 +673,6 @@ class EmbeddedBroker:
                 self._atomic.topic_removed(name)
         if self._link is not None:
             self._link.topics_changed(changed)
-        self._tell_topics(changed)
 
 
 def _on_loop(progress: Progress | None) -> Progress:

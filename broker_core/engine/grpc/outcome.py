@@ -50,11 +50,12 @@ def refuse(code: pb.Code, text: str) -> NoReturn:
     raise error
 
 
-def status_of(answer: RemotingCommand, *, otherwise: pb.Code = pb.INTERNAL_SERVER_ERROR) -> pb.Status:
-    """The status that a broker's answer becomes; ``otherwise`` for codes without one of their own."""
+def status_of(answer: RemotingCommand) -> pb.Status:
+    """The status that a broker's answer becomes."""
     if answer.code == ResponseCode.SUCCESS:
         return OK
-    return pb.Status(code=CODES.get(answer.code, otherwise), message=answer.remark or f"the broker answered {answer.code}")
+    code = CODES.get(answer.code, pb.INTERNAL_SERVER_ERROR)
+    return pb.Status(code=code, message=answer.remark or f"the broker answered {answer.code}")
 
 
 def common_status(statuses: Iterable[pb.Status]) -> pb.Status:

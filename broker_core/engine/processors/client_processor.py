@@ -5,8 +5,6 @@ Source: docs/spec/broker.md §7, §10, docs/spec/remoting.md §2.2.7, §2.2.9.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.consumer_filters import SQL92, ConsumerFilters
@@ -28,20 +26,12 @@ LOCK_QUEUES_MAX = 100_000
 class ClientProcessor:
     """Serves HEART_BEAT, UNREGISTER_CLIENT, GET_CONSUMER_LIST_BY_GROUP, CHECK_CLIENT_CONFIG and the queue locks.
 
-    ``filters`` gets the SQL92 filters of heartbeats; ``group_changed`` is called with a group whose members or subscriptions
-    changed.
+    ``filters`` gets the SQL92 filters of heartbeats.
     """
 
-    def __init__(
-        self,
-        state: BrokerState,
-        filters: ConsumerFilters,
-        *,
-        group_changed: Callable[[str], None] = lambda _group: None,
-    ) -> None:
+    def __init__(self, state: BrokerState, filters: ConsumerFilters) -> None:
         self._state = state
         self._filters = filters
-        self._group_changed = group_changed
 
     def heart_beat(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Register a client's groups; creates group configs and retry topics at their first use.
@@ -103,7 +93,6 @@ class ClientProcessor:
 
     def notify_members(self, group: str) -> None:
         """Notify all members of a group that its members or subscriptions changed, so that they divide the queues again."""
-        self._group_changed(group)
         config = self._state.groups.get(group)
         members = self._state.consumers.group(group)
         if members is None or (config is not None and not config.notify_members):

@@ -54,7 +54,6 @@ class Dispatcher:
         memory_bytes: Distance to the end of the commit log within which a message counts as still in memory.
         written: Holds the answers to administration back until their changes are on disk; None answers at once.
         accounts: None with access control off.
-        group_changed: Called with a consumer group whose members or subscriptions changed.
         settings_changed: Called after a request changed settings.
         defer: Has a function called in the loop's next turn; None for no flow control.
         route: Returns the readable queues of a topic on all brokers; None for those of this broker.
@@ -77,7 +76,6 @@ class Dispatcher:
         memory_bytes: int,
         written: WrittenAnswers | None = None,
         accounts: AccountFile | None = None,
-        group_changed: Callable[[str], None] = lambda _group: None,
         settings_changed: Callable[[], None] = lambda: None,
         defer: Defer | None = None,
         route: Route | None = None,
@@ -95,7 +93,7 @@ class Dispatcher:
             self.plain.reads = SendReads(state, self.send, self.plain.send_codec, puts, durable)
             self.plain.pull_kernel = PullKernel(state, self.pull, state.store.pull_reads(library))
         self.pop = PopFamily(state, memory_bytes=memory_bytes, route=route)
-        self.clients = ClientProcessor(state, self.filters, group_changed=group_changed)
+        self.clients = ClientProcessor(state, self.filters)
         self.topics = TopicProcessor(state)
         self._send_back = SendBackProcessor(state, durable, self.rewrites)
         self._queries = QueryProcessor(state)

@@ -84,10 +84,6 @@ class ConsumerFilters:
     def get(self, topic: str, group: str) -> FilterData | None:
         return self._topics.get(topic, {}).get(group)
 
-    def of_topic(self, topic: str) -> list[FilterData]:
-        """Filters on a topic, including those of groups that left."""
-        return list(self._topics.get(topic, {}).values())
-
     def register(self, group: str, subscriptions: Iterable[Subscription]) -> None:
         """Apply the subscriptions of a heartbeat; the group's filters on other topics die."""
         wanted = {item.topic: item for item in subscriptions if item.expression_type == SQL92}

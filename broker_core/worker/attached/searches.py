@@ -12,10 +12,12 @@ from broker_core.cluster.puller import Puller
 from broker_core.cluster.slices import QueueSlice
 from broker_core.cluster.time_bounds import first_stored_from
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.retry_names import NOTHING_KNOWN
 from broker_core.tools.search.cluster import ClusterSearch
 from broker_core.tools.search.columns import may_match
 from broker_core.tools.search.language import parse_filter
 from broker_core.tools.search.results import SearchStep
+from broker_core.tools.search.shared_retries import is_about_groups
 from broker_core.worker.attached.browsing import whole_queue
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.message_bound import bound_of
@@ -53,7 +55,7 @@ class ClusterSearches(OpenSearches[_RunningSearch]):
             limit=None if query.limit < 0 else query.limit,
             queue_number=partial(_number, self._link),
             known_topics=self._figures.brokers_of_topics(),
-            known=self._figures.known_names(),
+            known=self._figures.known_names() if is_about_groups(expression) else NOTHING_KNOWN,
         )
         await search.prepare()
         return _RunningSearch(search, search.steps(), (0, search.total_messages, 0)), [search.plan], search.total_messages

@@ -6,17 +6,19 @@ from typing import Any
 
 import pytest
 
-from broker_core.errors import FilterError, StoreError, UsageError
+from broker_core.errors import BugError, FilterError, StoreError, UsageError
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.worker import search_turns
 from broker_core.worker.channel.codec import decode_window_message, decode_worker_message, encode_message
 from broker_core.worker.channel.framing import FrameReader
 from broker_core.worker.channel.schema import Reply, Request
 from broker_core.worker.embedded.queries import Queries
+from broker_core.worker.handlers import Handlers
 from broker_core.worker.questions.lifecycle import Done
 from broker_core.worker.questions.question import Question
 from broker_core.worker.questions.searches import ContinueSearch, EndSearch, SearchHits, SearchStarted, StartSearch
 from broker_core.worker.search_turns import HITS_ENOUGH
-from broker_core.worker.searches import SEARCHES_MAX
+from broker_core.worker.searches import SEARCHES_MAX, Searches
 from tests.support.engine import Engine
 
 
@@ -41,6 +43,24 @@ def rest_of(queries: Queries, search_id: int) -> list[SearchHits]:
 def offsets_found(queries: Queries, text: str) -> list[int]:
     started = ask(queries, StartSearch(text))
     return [offset for part in rest_of(queries, started.search_id) for offset in part.queue_offset]
+
+
+@pytest.mark.parametrize(("text", "is_gathered"), [('tag = "a"', False), ('group = "g"', True)])
+def test_names_are_gathered_only_where_a_filter_compares_groups(engine: Engine, text: str, is_gathered: bool):
+    gathered = []
+
+    def known() -> KnownNames:
+        gathered.append(text)
+        return KnownNames()
+
+    engine.put("orders", 0, b"one", TAGS="a")
+    searches = Searches(engine.store, clock=lambda: 1_000, known=known)
+    table = Handlers(searches.handlers(), refusal=lambda _question: BugError("no such question"))
+    try:
+        asyncio.run(table.answer(StartSearch(text)))
+    finally:
+        searches.close()
+    assert bool(gathered) == is_gathered
 
 
 def test_a_search_brings_its_hits_turn_by_turn_and_says_that_it_is_complete(engine: Engine, queries: Queries):

@@ -40,7 +40,6 @@ class PopAnswer:
     pop_time_ms: int
     revive_queue: int
     records: list[Buffer] = field(default_factory=list)
-    bytes_count: int = 0
     rest: int = 0
     is_behind: bool = False
     free_ms: int = 0
@@ -179,7 +178,6 @@ class PopQueueReader:
             records = _with_handles(records, request.topic, handle)
         size = sum(len(record) for record in records)
         answer.records += records
-        answer.bytes_count += size
         self._state.counters.got(queue.topic, queue.group, len(records), size)
         return True
 

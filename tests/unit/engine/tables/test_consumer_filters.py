@@ -55,7 +55,7 @@ def test_a_dead_filter_is_forgotten_after_a_day(filters, clock):
     assert filters.to_json()["filterDataByTopic"]
     clock.advance(1)
     assert filters.to_json() == {"filterDataByTopic": {}}
-    assert filters.of_topic("T") == []
+    assert filters.get("T", "g") is None
 
 
 def test_a_filter_that_cannot_be_read_is_not_kept(filters, caplog):
