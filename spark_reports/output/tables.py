@@ -171,6 +171,12 @@ def _json_value(value: object) -> object:
 def _with_text_times(data: pa.Table) -> pa.Table:
     for index, field in enumerate(data.schema):
         if pa.types.is_timestamp(field.type):
-            text = pc.strftime(data.column(index).cast(pa.timestamp("ms", tz="UTC"), safe=False), "%Y-%m-%dT%H:%M:%SZ")
-            data = data.set_column(index, field.name, text)
+            data = data.set_column(index, field.name, _utc_text(data.column(index)))
     return data
+
+
+def _utc_text(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Moments as ``2026-03-01T08:00:00.000Z``. Arrow gets no zone, because it reads files for one, which small systems lack."""
+    zoneless = moments.cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.timestamp("ms"))
+    text = pc.replace_substring(zoneless.cast(pa.string()), pattern=" ", replacement="T")
+    return pc.binary_join_element_wise(text, "Z", "")

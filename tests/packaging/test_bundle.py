@@ -62,6 +62,7 @@ def test_the_bundle_runs_without_python_and_network(
     orbit, folder, kind = [f"/opt/{home.name}/orbit"], "/opt/work", bundle.kind
     with machine.offline() as place:
         place.run("sh", "-c", "! command -v python3")
+        place.run("rm", "-rf", "/usr/share/zoneinfo")  # smaller systems, such as containers, have none
         run_the_core(place, orbit, folder)
         open_the_window(place, orbit, folder, screen, scratch / "pictures" / f"bundle-{kind}.png")
         if "reports" in KINDS[kind]:

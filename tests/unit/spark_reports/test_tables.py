@@ -31,6 +31,21 @@ def test_both_files_hold_the_same_rows(tmp_path):
         ]
 
 
+def test_times_are_written_where_the_system_has_no_zone_files(tmp_path, monkeypatch):
+    def needs_files(*_):
+        raise pa.ArrowInvalid("Cannot locate or parse timezone 'UTC': discover_tz_dir failed to find zoneinfo")
+
+    for name in ("strftime", "assume_timezone", "local_timestamp"):
+        monkeypatch.setattr(pyarrow.compute, name, needs_files)
+    micros = [1_795_989_479_434_567, None, 253_402_300_799_999_000]
+    data = pa.table({"at": pa.chunked_array([pa.array(micros, pa.timestamp("us", "UTC"))])})
+    write_table(ReportTable("times", "Times", data, {}, {}), tmp_path, json_lines=True)
+    texts = ["2026-11-29T21:57:59.434Z", None, "9999-12-31T23:59:59.999Z"]
+    assert [json.loads(line)["at"] for line in (tmp_path / "times.jsonl").read_text().splitlines()] == texts
+    with (tmp_path / "times.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert [row["at"] or None for row in csv.DictReader(file)] == texts
+
+
 def nested_table():
     keys = pa.array([["one", "two"], []], pa.list_(pa.string()))
     maps = pa.array([[("a", "=1+1")], []], pa.map_(pa.string(), pa.string()))
