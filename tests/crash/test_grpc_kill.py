@@ -12,6 +12,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.broker_process import running_broker
 from tests.support.grpc_stub import RawClient, message, resource
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.crash
 
@@ -89,9 +90,7 @@ def test_nothing_confirmed_is_lost_and_nothing_acked_comes_again(tmp_path, round
         workers = [Worker(port_of(running), account, b"%d" % number) for number in range(4)]
         for worker in workers:
             worker.start()
-        deadline = time.monotonic() + 60
-        while account.calls < rounds or not account.acked:
-            assert time.monotonic() < deadline
+        wait_until(lambda: account.calls >= rounds and account.acked, "the clients do not get on", deadline_s=60)
         running.kill()
         for worker in workers:
             worker.join(60)

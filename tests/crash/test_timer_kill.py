@@ -18,6 +18,7 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.errors import OrbitError
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_process import running_broker
+from tests.support.waiting import LOOK_PAUSE_S, wait_until
 
 TOPIC = "killed-timers"
 SEED = int(os.environ.get("ORBIT_CRASH_SEED", "20240607"))
@@ -59,9 +60,11 @@ async def send_until_killed(
 
 def wait_for(root: Path, due: dict[str, int], *, seconds: float) -> None:
     """Until every message is there, by a look at the files."""
-    deadline = time.monotonic() + seconds
-    while due.keys() - {key for key, _at in delivered(root)}:
-        assert time.monotonic() < deadline, f"still missing: {len(due.keys() - {key for key, _at in delivered(root)})}"
+
+    def missing() -> set[str]:
+        return due.keys() - {key for key, _at in delivered(root)}
+
+    wait_until(lambda: not missing(), lambda: f"still missing: {len(missing())}", deadline_s=seconds, pause_s=LOOK_PAUSE_S)
 
 
 def check(root: Path, due: dict[str, int]) -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 import threading
 from dataclasses import replace
-from datetime import UTC
 
 import pytest
 from PySide6.QtCore import QSettings, QThreadPool
@@ -18,12 +16,10 @@ from broker_core.api import ConnectionLostError, RemoteError
 from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
 from broker_core.worker.questions.transactions import ListTransactions
-from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.messages import ALL_QUEUES, MessageDraft
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
 from gui.views.messages.audience import groups_of_topic
-from gui.views.messages.burst import UNANSWERED_MAX, Burst
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.draft_menus import (
     BODY_BYTES_MAX,
@@ -36,8 +32,7 @@ from gui.views.messages.draft_menus import (
     with_draft,
     with_template,
 )
-from monitoring.compose.delivery import When, queue_of_key
-from monitoring.compose.template import Moment, TemplateError
+from monitoring.compose.delivery import queue_of_key
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import READY, FakeSource, fake_detail, fake_state
 
@@ -122,112 +117,6 @@ def groups_by_topic(dialog):
 def test_where_groups_cannot_be_asked_the_resend_says_so(compose, source):
     source.answers[ListMembers] = lambda _question: RemoteError("the broker is busy")
     assert "What groups would reject is not known: the broker is busy" in compose(resent=resent()).effect.text
-
-
-# ---- what the fields mean ----
-
-
-def test_deliveries_are_levels_durations_and_times():
-    def value(when: When, text: str) -> str | None:
-        return delivery_value(when, text, now_ms=NOW_MS, zone=UTC)
-
-    assert [value(When.LEVEL, text) for text in ("3", " 18 ", "0", "19", "x", "")] == ["3", "18", None, None, None, None]
-    assert [value(When.AFTER, text) for text in ("30s", "1.5h", "2 d", "250ms")] == ["30000", "5400000", "172800000", "250"]
-    assert [value(When.AFTER, text) for text in ("", "5", "-5s", "5 weeks")] == [None] * 4
-    assert value(When.AT, "2027-01-15 08:00:01") == "1800000001000"
-    assert [value(When.AT, text) for text in ("", "soon")] == [None, None]
-
-
-def test_a_draft_with_variables_makes_another_message_each_time():
-    draft = MessageDraft(
-        "orders", ALL_QUEUES, "${pick:a}", "K-${n}", (("no", "${n:3}"), ("__SHARDINGKEY", "s${n}")), b'{"n": ${n}}'
-    )
-    template = DraftTemplate(draft, queues=range(8), fills=True)
-    one, two = (template.message(Moment(number, NOW_MS, random.Random(1))) for number in (1, 2))
-    assert (one.body, two.body) == (b'{"n": 1}', b'{"n": 2}')
-    assert one.properties == {"KEYS": "K-1", "TAGS": "a", "no": "001", "__SHARDINGKEY": "s1"}
-    assert (one.queue_id, two.queue_id) == (queue_of_key("s1", 8), queue_of_key("s2", 8))
-
-
-def test_variables_stay_where_they_are_not_to_be_filled_in_and_bytes_stay_bytes():
-    moment = Moment(1, NOW_MS, random.Random(1))
-    kept = DraftTemplate(MessageDraft("t", 0, "", "${k}", (), b"${x}"), queues=(), fills=False).message(moment)
-    assert (kept.body, kept.properties["KEYS"]) == (b"${x}", "${k}")
-    body = b"\xff\xfe${n}"
-    assert DraftTemplate(MessageDraft("t", 0, "", "", (), body), queues=(), fills=True).message(moment).body == body
-    assert DraftTemplate(MessageDraft("t", 0, "", "", (), b"$${n}"), queues=(), fills=True).message(moment).body == b"${n}"
-    with pytest.raises(TemplateError):
-        DraftTemplate(MessageDraft("t", 0, "", "${k}", (), b""), queues=(), fills=True)
-
-
-# ---- bursts ----
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def burst_of(source, qapp, count: int, rate: float, clock: Clock) -> tuple[Burst, list[tuple[int, object]]]:
-    template = DraftTemplate(MessageDraft("orders", 0, "", "", (), b"${n}"), queues=(), fills=True)
-    made = Burst(
-        source,
-        lambda number: template.message(Moment(number, NOW_MS, random.Random(1))),
-        count=count,
-        rate=rate,
-        clock=clock,
-        parent=qapp,
-    )
-    over: list[tuple[int, object]] = []
-    made.finished.connect(lambda stored, error: over.append((stored, error)))
-    return made, over
-
-
-def test_a_burst_keeps_its_rate_and_ends_after_the_last(source, qapp):
-    clock = Clock()
-    burst, over = burst_of(source, qapp, 25, 10.0, clock)
-    burst.start()
-    assert len(sent(source)) == 1
-    clock.now_s += 1.0
-    burst.turn()
-    assert len(sent(source)) == 11
-    assert over == []
-    clock.now_s += 100.0
-    burst.turn()
-    assert [message.body for message in sent(source)] == [b"%d" % number for number in range(1, 26)]
-    assert over == [(25, None)]
-    assert not burst.is_running
-
-
-def test_a_burst_waits_for_answers_when_too_many_are_on_their_way(source, qapp):
-    clock = Clock()
-    source.hold = True
-    burst, over = burst_of(source, qapp, 1_000, 2_000.0, clock)
-    burst.start()
-    clock.now_s += 60.0
-    burst.turn()
-    burst.turn()
-    assert len(sent(source)) == UNANSWERED_MAX
-    burst.stop()
-    assert over == []
-    for held in list(source.held):
-        held.release()
-    assert over == [(UNANSWERED_MAX, None)]
-
-
-def test_a_refusal_ends_a_burst(source, qapp):
-    clock = Clock()
-    burst, over = burst_of(source, qapp, 100, 10.0, clock)
-    burst.start()
-    source.fail_with = RemoteError("the topic is read-only", code=16)
-    clock.now_s += 0.5
-    burst.turn()
-    assert over == [(1, source.fail_with)]
-    assert len(sent(source)) == 2
-    assert not burst.is_running
 
 
 # ---- the dialog ----

@@ -37,10 +37,10 @@ from gui.words.term_origins import Origin
 from gui.words.term_texts import TERMS
 from gui.words.text import TimeZoneChoice, load_catalogue
 from spark_reports.vocabulary import COLUMNS
-from tests.gui.test_reports import leave_result
 from tests.support.fake_child import FakeChild
 from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import TAKEN_MS, FakeSource
+from tests.support.report_results import leave_result
 
 
 def test_terms_and_origins_are_told_in_chinese():

@@ -25,10 +25,10 @@ from monitoring.admin.runtime_figures import BrokerRuntime
 from spark_reports.catalog import find
 from tests.gui.test_abilities import FAULT, state_with
 from tests.gui.test_accessible import PLACES
-from tests.gui.test_reports import leave_result
 from tests.gui.test_robustness import window  # noqa: F401  the window of all real pages over a fake broker
 from tests.support.fake_page_context import deliver_background_calls
 from tests.support.model_rules import all_models_held, hold_to_rules, model_classes, places_of_models
+from tests.support.report_results import leave_result
 
 CHECKOUT = Path(gui.__file__).parents[1]
 

@@ -27,9 +27,10 @@ from gui.views.reports.view import RESULT, ReportsView
 from gui.words.text import UNKNOWN
 from spark_reports import saved_queries
 from spark_reports.catalog import find
-from tests.gui.test_reports import MANIFEST, SPEC, is_read, leave_result
+from tests.gui.test_reports import is_read
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource
+from tests.support.report_results import MANIFEST, SPEC, leave_result
 
 KEYS = find("keys")
 CHARTS = {

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from broker_core.api import StoreError
 from broker_core.worker.questions.transactions import (
@@ -76,6 +76,17 @@ def source():
 def column(model, key):
     place = [one.key for one in model.columns].index(key)
     return [model.index(row, place).data() for row in range(model.rowCount())]
+
+
+def choose(view, key):
+    """Choose a list, as a click on its segment does."""
+    view.filters.choose(key)
+    view.filters.chosen.emit(key)
+
+
+def search(view, words):
+    view.search.setText(words)
+    view.search.returnPressed.emit()
 
 
 def acted(source):
@@ -175,8 +186,7 @@ def test_models_keep_the_rules_of_qt(make_view, source):
         hold_to_rules(model)
 
     for key in (GIVEN_UP_KEY, COMMITTED, "open"):
-        view.filters.choose(key)
-        view._show_filter("")
+        choose(view, key)
     view.rows.sort(0, Qt.SortOrder.DescendingOrder)
     view.atomic.make().rows.set_rows([])
 
@@ -222,11 +232,12 @@ def test_the_board_is_used_by_keyboard_as_well(make_view, source, qtbot):
 def test_the_filter_finds_by_key_topic_and_group(make_view, source):
     view = make_view(source)
 
-    view._filter("STOCK")
+    search(view, "STOCK")
     assert column(view.rows, "key") == ["sku-9"]
-    view._filter("nowhere")
+    search(view, "nowhere")
     assert view.grid.placeholder.text == "No transaction matches this filter."
-    view._show_all()
+    (show_all,) = (one for one in view.grid.placeholder.findChildren(QPushButton) if one.text() == "Show all")
+    show_all.click()
     assert view.rows.rowCount() == 3
 
 
@@ -235,7 +246,7 @@ def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     view.lists.turn(OPEN, later=True)
     source.asked.clear()
 
-    view._filter("Pay  7")
+    search(view, "Pay  7")
 
     assert source.asked[:2] == [
         ListTransactions(0, PAGE_ROWS, words="pay 7"),
@@ -248,7 +259,7 @@ def test_a_search_goes_over_all_transactions_of_the_broker(make_view, source):
     assert source.asked == []
     view.state_changed(replace(later, taken_ms=STATE.taken_ms + ENDED_AGAIN_MS))
     assert ListTransactions(0, PAGE_ROWS, words="pay 7") in source.asked
-    view._show_all()
+    search(view, "")
     assert ListTransactions(0, PAGE_ROWS) in source.asked
 
 
@@ -257,7 +268,7 @@ def test_the_store_tells_of_all_its_transactions_page_by_page(make_view, source,
     monkeypatch.setattr("tests.support.fake_source.fake_transaction_history", lambda: history)
     view = make_view(source)
 
-    view._card_chosen(PAST)
+    choose(view, PAST)
 
     (row,) = view.rows.rows
     assert (row.origin, row.state, row.half_offset, row.physical_offset) == (17, "rolled back", 52, 94_208)
@@ -432,10 +443,12 @@ def test_a_dialog_stays_while_the_broker_works_on_it(make_view, source, window):
 def test_letters_act_on_the_selected_transaction(make_view, source, qtbot):
     view = make_view(source)
     view.grid.select_key(40)
+    view.grid.view.setFocus()
+    qtbot.waitUntil(view.grid.view.hasFocus)
 
-    view._ask_by_key(RESUME)
-    assert not view.findChildren(ActionDialog)
-    view._ask_by_key(CHECK)
+    qtbot.keyClick(view.grid.view, Qt.Key.Key_R)
+    assert not view.findChildren(ActionDialog), "there is nothing to resume"
+    qtbot.keyClick(view.grid.view, Qt.Key.Key_K)
     assert [dialog.windowTitle() for dialog in view.findChildren(ActionDialog)] == ["Check pay-7 now"]
 
 
@@ -511,26 +524,25 @@ def test_a_failed_read_shows_no_rows_under_any_filter(make_view, source):
     view.refresh()
 
     for key in (OPEN, COMMITTED, GIVEN_UP_KEY, PAST, OPEN):
-        view.filters.choose(key)
-        view._show_filter("")
+        choose(view, key)
         assert view.rows.rows == [], key
         assert view.grid.placeholder.text == "The transactions were not read.", key
     for card in (PREPARED, CHECKING):
-        view._card_chosen(card)
+        view.board.chosen.emit(card)
         assert view.rows.rows == [], card
 
 
 def test_a_list_that_was_read_stays_while_another_one_is_not(make_view, source):
     view = make_view(source)
-    view.lists._ended_failed(StoreError("the store is closed"))
+    answer, closed = source.answers[ListTransactions], StoreError("the store is closed")
+    source.answers[ListTransactions] = lambda question: closed if question.ended else answer(question)
+    view.refresh()
 
     assert view.rows.rows, "the undecided ones were read"
-    view.filters.choose(COMMITTED)
-    view._show_filter("")
+    choose(view, COMMITTED)
     assert view.rows.rows == []
     assert "last read at" in view.lists.read_of(COMMITTED).reason
-    view.filters.choose(OPEN)
-    view._show_filter("")
+    choose(view, OPEN)
     assert view.rows.rows
 
 

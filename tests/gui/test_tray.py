@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QColor
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import WorkerError
 from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
+from gui.main_window.tray import DOT_SHARE, ICON_SIZES
 from gui.settings.values import STAY_KEY
 from gui.theme.manager import ThemeManager, ThemeMode
-from gui.theme.tokens import State
+from gui.theme.tokens import DARK, State
 from monitoring.alert_rules import AlertRule, Severity, rules_to_json
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
@@ -67,8 +68,18 @@ def close_by_frame(frame) -> bool:
 
 
 def entry(frame, text: str):
-    frame.window.tray._fill_menu()
-    return next(action for action in frame.window.tray._menu.actions() if action.text() == text)
+    menu = frame.window.tray.icon.contextMenu()
+    menu.aboutToShow.emit()
+    return next(action for action in menu.actions() if action.text() == text)
+
+
+def dot_of(tray) -> State:
+    """The state whose colour the dot of the icon has."""
+    size = max(ICON_SIZES)
+    centre = round(size * (1 - DOT_SHARE / 2))
+    shown = tray.icon.icon().pixmap(size).toImage().pixelColor(centre, centre)
+    states = (State.CRITICAL, State.WARNING, State.HEALTHY, State.IDLE)
+    return next(state for state in states if QColor(DARK.state(state)) == shown)
 
 
 def test_the_window_stays_only_where_that_is_wanted_and_there_is_a_tray(frame):
@@ -152,13 +163,13 @@ def test_the_menu_pauses_and_goes_on(frame):
 def test_the_icon_tells_how_the_cluster_is(frame, told, qtbot):
     tray = frame.window.tray
     tray.want(stay=True)
-    assert tray._shown[0] is State.HEALTHY
+    assert dot_of(tray) is State.HEALTHY
     assert tray.icon.toolTip() == "Orbit — Embedded · 127.0.0.1:9876\nEmbedded broker running"
     rule = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1, for_ms=0, severity=Severity.CRITICAL)
     frame.source.alerts.answer(PutAlertRules(rules_to_json([rule])))
     frame.source.push_later(1_000)
     frame.source.push_later(1_000)
-    assert tray._shown[0] is State.CRITICAL
+    assert dot_of(tray) is State.CRITICAL
     assert tray.icon.toolTip().endswith("4 alerts firing")
     frame.language.use("zh")
     qtbot.waitUntil(lambda: "内置 Broker 运行中" in tray.icon.toolTip())
@@ -182,9 +193,9 @@ def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, to
     tray = frame.window.tray
     tray.want(stay=True)
     with_brokers(frame)
-    assert tray._shown[0] is State.HEALTHY
+    assert dot_of(tray) is State.HEALTHY
     with_brokers(frame, {"broker-b": AWAY})
-    assert tray._shown[0] is State.WARNING
+    assert dot_of(tray) is State.WARNING
     assert tray.icon.toolTip().splitlines()[2:] == [f"broker-b: {AWAY}"]
     assert frame.window.tool_bar.cluster_button._dot._state is State.WARNING
     with_brokers(frame, {"broker-b": AWAY.replace("12", "13")})
@@ -193,7 +204,7 @@ def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, to
     qtbot.waitUntil(lambda: "13 秒" in tray.icon.toolTip(), timeout=60_000)
     frame.language.use("en")
     with_brokers(frame)
-    assert tray._shown[0] is State.HEALTHY
+    assert dot_of(tray) is State.HEALTHY
     assert len(tray.icon.toolTip().splitlines()) == 2
     assert frame.window.tool_bar.cluster_button._dot._state is State.HEALTHY
 
@@ -202,17 +213,17 @@ def test_of_several_parts_the_icon_shows_the_worst(frame, told):
     tray = frame.window.tray
     tray.want(stay=True)
     with_brokers(frame, {"broker-a": "unknown to the name server for 3 s: clients do not find it", "broker-b": AWAY})
-    assert tray._shown[0] is State.WARNING
+    assert dot_of(tray) is State.WARNING
     with_brokers(frame, {"broker-a": AWAY, "broker-b": AWAY})
-    assert tray._shown[0] is State.CRITICAL, "nobody answers"
+    assert dot_of(tray) is State.CRITICAL, "nobody answers"
     with_brokers(frame, {"name server": "for 3 s: no route"})
-    assert tray._shown[0] is State.WARNING
+    assert dot_of(tray) is State.WARNING
     rule = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1, for_ms=0, severity=Severity.CRITICAL)
     frame.source.alerts.answer(PutAlertRules(rules_to_json([rule])))
     frame.source.push_later(1_000)
     frame.source.push_later(1_000)
     frame.window.broker._tick()
-    assert tray._shown[0] is State.CRITICAL, "what fires is worse"
+    assert dot_of(tray) is State.CRITICAL, "what fires is worse"
 
 
 def test_many_parts_that_are_away_are_counted(frame, told):
@@ -227,11 +238,11 @@ def test_figures_that_do_not_come_any_more_are_not_well(frame, told, monkeypatch
     tray = frame.window.tray
     tray.want(stay=True)
     with_brokers(frame)
-    assert tray._shown[0] is State.HEALTHY
+    assert dot_of(tray) is State.HEALTHY
     then = frame.window.live._monotonic()
     monkeypatch.setattr(frame.window.live, "_monotonic", lambda: then + 3_600.0)
     frame.window.broker._tick()
-    assert tray._shown[0] is State.WARNING
+    assert dot_of(tray) is State.WARNING
     assert tray.icon.toolTip().splitlines()[2] == "No figures have come for 1 h."
 
 
@@ -240,7 +251,7 @@ def test_a_broker_that_is_lost_is_told_while_nobody_sees_the_banner(frame, told)
     told.clear()
     frame.source.set_status(SourceStatus.LOST, WorkerError("the process was killed"))
     assert told == ["The embedded broker has stopped. the process was killed"]
-    assert frame.window.tray._shown[0] is State.CRITICAL
+    assert dot_of(frame.window.tray) is State.CRITICAL
 
 
 def test_the_menu_action_turns_it_on_and_off(frame):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tests.support.broker_process import running_broker
 from tests.support.foreign_tools import need
 from tests.support.real_broker import PEER
 from tests.support.toolchains import SHORT_LIVED, SUPPORT, compile_java
+from tests.support.waiting import LOOK_PAUSE_S, wait_until
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
@@ -83,9 +83,9 @@ EXPECTED = {f"timer-{number}" for number in range(COUNT)} - {f"timer-{RECALLED}"
 
 def wait_for_all(root: Path) -> None:
     """Until all that were not recalled are there; then none was early, and each came once."""
-    deadline = time.monotonic() + 90
-    while {body for body, _late in delivered(root)} < EXPECTED:
-        assert time.monotonic() < deadline, delivered(root)
+    wait_until(
+        lambda: {body for body, _late in delivered(root)} >= EXPECTED, lambda: str(delivered(root)), pause_s=LOOK_PAUSE_S
+    )
     found = delivered(root)
     assert sorted(body for body, _late in found) == sorted(EXPECTED)
     assert all(late_ms >= 0 for _body, late_ms in found)

@@ -1,12 +1,11 @@
 """Reports one after the other in one Spark."""
 
-import time
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from spark_reports.datasource.source import RocketMQStoreDataSource
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -26,8 +25,7 @@ def test_what_pyspark_has_no_public_door_for_is_reached(report_session, tmp_path
     assert session.read.schema("number bigint").parquet(str(tmp_path)).groupBy().sum("number").toArrow().to_pylist() == [
         {"sum(number)": 499_500}
     ]
-    end = time.monotonic() + 60
-    while report_session.progress() != (1, 1_000):  # Spark counts behind the query
-        assert time.monotonic() < end, report_session.progress()
+    # Spark counts after the query has ended.
+    wait_until(lambda: report_session.progress() == (1, 1_000), lambda: str(report_session.progress()))
     report_session.tidy()
     assert report_session.is_running

@@ -6,6 +6,7 @@ Lag 18,402 = 412 + 16,870 + 903 + 217; put rates 612 + 311 + 142 + 118 + 54 + 24
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,15 @@ def fake_state(taken_ms: int = TAKEN_MS) -> ClusterState:
     )
 
 
+def grown(state: ClusterState, topic: str, queue_id: int, by: int) -> ClusterState:
+    """The state after ``by`` more messages came into a queue."""
+    ends = state.queue_max_offset.copy()
+    for row, owner in enumerate(state.catalog.queue_topic):
+        if state.catalog.topics[owner] == topic and state.catalog.queue_id[row] == queue_id:
+            ends[row] += by
+    return replace(state, queue_max_offset=ends)
+
+
 def fake_measures(topics: Sequence[str]) -> TopicMeasures:
     """The queues of topics of the shop on disk, kept for two hours; those of orders are measured by a part of their records."""
     made = TopicMeasures([], [], [], [], [], [])
@@ -141,8 +151,9 @@ def _positions(catalog: Catalog) -> tuple[Any, Any, Any]:
     count = len(catalog.position_group)
     lag, behind = np.zeros(count), np.zeros(count)
     owner = np.full(count, -1, dtype=np.int64)
+    position_group = np.array(catalog.position_group)
     for group_index, group in enumerate(GROUPS):
-        rows = np.flatnonzero(np.array(catalog.position_group) == group_index)
+        rows = np.flatnonzero(position_group == group_index)
         shares = np.array(PAYMENT_SHARES) if group[0] == "payment-settle" else _even(group[2], len(rows))
         lag[rows] = shares
         behind[rows] = np.where(shares > 0, group[3] * shares / max(1.0, float(np.nan_to_num(shares).max())), shares * 0)

@@ -6,9 +6,11 @@ subject; tests import all of it from here.
 
 from __future__ import annotations
 
+import sqlite3
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from broker_core.api import OrbitError, RequestCode, WorkerError
@@ -199,9 +201,6 @@ class FakeSource:
         """Questions and commands about alerts, newest last; the window asks all the time, so they are not in ``asked``."""
         self.hold_alerts = False
         self.fail_alerts_with: OrbitError | None = None
-        self.letter_notes = fake_letter_notes()
-        """Real tables of notes, in memory."""
-        weakref.finalize(self, self.letter_notes.close)
         self.asked_notes: list[NoteQuery] = []
         """Questions and commands about notes, newest last; they are not in ``asked``."""
         self.hold_notes = False
@@ -213,6 +212,13 @@ class FakeSource:
             page = self.alerts.answer(ReadAlerts())
             assert isinstance(page, AlertPage)
             self.alerts.answer(MarkAlertsTold(len(page.change_id)))
+
+    @cached_property
+    def letter_notes(self) -> sqlite3.Connection:
+        """Real tables of notes, in memory."""
+        made = fake_letter_notes()
+        weakref.finalize(self, made.close)
+        return made
 
     # ---- what a test does ----
 

@@ -349,9 +349,7 @@ def test_a_waiting_receive_gets_a_message_that_comes(running, client, port):  # 
     topic, group = make(running, "Waited"), "WaitedGroup"
     new_group(client, group, topic)
     stream = client.start_receive(receive_request(group, topic, poll=15))
-    deadline = time.monotonic() + 20
-    while running.thread.call(held(running)) == 0:
-        assert time.monotonic() < deadline
+    wait_until(lambda: running.thread.call(held(running)), "no receive waits")
     with RawClient(port) as other:
         other.send(message(topic, b"now"))
     assert [response.message.body for response in stream if response.HasField("message")] == [b"now"]
