@@ -5,6 +5,7 @@ The SDKs of gRPC are shown first where the broker has a port for them. They crea
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Signal
@@ -230,6 +231,8 @@ class ConnectCard(Panel):
         self.accepts.set(tr("Broker accepts connections"), self._used_address if accepts else not_now, done=accepts)
         here = steps is not None and steps.connections > 0
         now = tr("{count} connected", count=count_text(steps.connections)) if steps and here else not_now
+        if connected and steps is not None and accepts and math.isnan(steps.connections):
+            now = ""  # an attached cluster does not tell its connections
         self.connects.set(tr("A client connects"), now, done=connected)
         self.stores.set(
             tr("A message is stored"), tr("{count} stored", count=count_text(stored)) if stored else not_yet, done=stored > 0
