@@ -21,8 +21,6 @@ from monitoring.alert_watch import AlertFinding, AlertState
 from monitoring.missing_figures import KeptLack
 from monitoring.state import ClusterState
 
-RULE_WIDTH = 190
-"""Px: the names of the shipped rules have room; columns that give way are left out for them."""
 _RECORDED_AS = {"unattended_messages": "lag_messages"}
 """Figures without a history, and the figure drawn instead."""
 
@@ -91,9 +89,9 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.FLAG,
                state=_state_colour, tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
-               tip=lambda one: series_words(one.rule.series), wants=RULE_WIDTH),
+               tip=lambda one: series_words(one.rule.series)),
         Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=182),
+        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=160),
         Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
                sort=lambda one: int(one.rule.severity), width=74),
     ]  # fmt: skip
