@@ -89,7 +89,7 @@ def _slowest(history: History, state: ClusterState, positions: Ints, found: Fore
     waiting = positions[np.nan_to_num(lags) >= 1]
     if not len(waiting) or math.isnan(found.slope) or found.known_ms < QUEUE_KNOWN_MS:
         return None
-    if found.outlook is LagOutlook.STEADY:
+    if found.outlook not in (LagOutlook.GROWING, LagOutlook.DRAINING) or math.isnan(found.lag_messages):
         # A group that keeps up has some messages on their way in each queue, whose number stays.
         return None
     slopes = history.queue_lags.slopes(waiting, found.known_ms)

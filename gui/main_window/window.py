@@ -99,28 +99,11 @@ class MainWindow(QMainWindow):
             self.banner, self.production, self.stripe, self.progress, self.toast_room,
         )  # fmt: skip
         self.setCentralWidget(parts.laid_out())
-        frame = self.frame = FrameServices(
-            self,
-            services,
-            self.actions_known,
-            navigate=self.navigate,
-            open_link=self.open_link,
-            notify=self.notify,
-            keep_notice=self._keep_notice,
-            backend=lambda: self.backend,
-        )
+        frame = self.frame = self._frame_services()
         self.broker = BrokerWatch(frame, parts)
         self.tray = Tray(frame, parts, self.broker)
         self.tray.staying.connect(self.save_layout)
-        self.notices = Notices(
-            theme,
-            self,
-            self.tool_bar,
-            settings,
-            room=self.toast_room,
-            tell_tray=self.tray.tell,
-            title=lambda: self.broker.short_title,
-        )
+        self.notices = self._make_notices()
         self.commands = FrameCommands(frame, parts, self.tray, self.restore_layout)
         self.tray.quit_asked.connect(self.commands.closing.ask)
         self.actions_known.add(*window_actions(frame, parts, self.commands))
@@ -134,6 +117,30 @@ class MainWindow(QMainWindow):
         self.first_painted.connect(self._dress_unseen)
 
     # ---- construction ----------------------------------------------------------------------------------------------
+
+    def _frame_services(self) -> FrameServices:
+        """What the parts of the frame use of the window."""
+        return FrameServices(
+            self,
+            self.services,
+            self.actions_known,
+            navigate=self.navigate,
+            open_link=self.open_link,
+            notify=self.notify,
+            keep_notice=self._keep_notice,
+            backend=lambda: self.backend,
+        )
+
+    def _make_notices(self) -> Notices:
+        return Notices(
+            self.services.theme,
+            self,
+            self.tool_bar,
+            self.services.settings,
+            room=self.toast_room,
+            tell_tray=self.tray.tell,
+            title=lambda: self.broker.short_title,
+        )
 
     def attach(self, backend: Backend) -> None:
         """Set the backend before any page is opened. Another backend closes the pages of the previous one."""

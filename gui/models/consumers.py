@@ -318,8 +318,8 @@ def member_rows(
                 version=members.version[i],
                 last_heartbeat_ms=members.last_heartbeat_ms[i],
                 subscriptions=subscriptions,
-                # Members of gRPC receive from all queues and own none.
-                queues=owned[client] if is_known and protocol != GRPC else -1,
+                # Members of gRPC receive from all queues and own none. A client that has answered named all of its own.
+                queues=owned[client] if (is_known or info is not None) and protocol != GRPC else -1,
                 now_ms=now_ms,
                 info=info,
                 fault=(faults or {}).get(client, ""),

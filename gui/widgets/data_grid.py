@@ -454,10 +454,16 @@ class DataGrid(QWidget, Generic[R]):
     def set_error(
         self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
-        """Show an error in place of the rows; an empty text ends it."""
+        """Show in place of the rows why they were not read; an empty text ends it.
+
+        Without an action it is no fault: such rows cannot be known here.
+        """
         self._error = bool(text)
         if text:
-            self.placeholder.show_error(text, detail, action, on_action)
+            if action:
+                self.placeholder.show_error(text, detail, action, on_action)
+            else:
+                self.placeholder.show_untold(text, detail)
             self._stack.setCurrentWidget(self.placeholder)
             self._fit()
         else:

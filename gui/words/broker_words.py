@@ -188,8 +188,15 @@ _EVENT_STATES = {
 """Events by kind that need attention at once; all others are only kept under the bell."""
 
 
+_ALSO = " Not all brokers answered, "
+"""Begin of what stands behind other notices while brokers are lost."""
+
+
 def broker_text(text: str) -> str:
     """A stage, notice or event text, or the reason of an error, in the language of the window; unknown forms unchanged."""
+    notice, also, reasons = text.partition(_ALSO)
+    if notice and also:
+        return f"{broker_text(notice)} {broker_text(also.lstrip() + reasons)}"
     named = dict.fromkeys(("reason", "what", "why"), broker_text)
     told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
     return child_text(text) if told == text else told

@@ -167,6 +167,8 @@ def test_owners_that_brokers_do_not_tell_are_those_that_clients_tell():
     }
     members = Members(["c9"], ["h:1"], ["JAVA"], ["V5"], [-1], [{}])
     assert [row.queues for row in member_rows(members, rows, state.taken_ms)] == [-1]
+    owned = with_told_owners(rows, state.catalog.brokers, infos)
+    assert [row.queues for row in member_rows(members, owned, state.taken_ms, infos)] == [1], "it has named all of its own"
     shown = {column.key: column.text for column in member_columns(TimeZoneChoice(utc=True))}
     (member,) = member_rows(members, rows, state.taken_ms)
     assert (shown["queues"](member), shown["heartbeat"](member)) == (UNKNOWN, UNKNOWN)

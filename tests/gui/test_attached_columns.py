@@ -12,6 +12,8 @@ from gui.main_window.side_bar import SideBar, show_counts
 from gui.models.favourites import Pins
 from gui.models.topic_queues import topic_queue_rows
 from gui.views.clients.view import ClientsView
+from gui.views.delay.view import DelayView
+from gui.views.overview.view import OverviewView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_columns import topic_queue_columns
 from gui.views.topics.topic_view import TopicView
@@ -42,6 +44,7 @@ def titles(grid) -> list[str]:
         (TopicsView, lambda view: view.grid, {"Avg size", "On disk"}),
         (ClientsView, lambda view: view.grid, {"Req /s", "Bytes in", "Bytes out", "Connected"}),
         (TopicView, lambda view: view.queues.grid, {"Retained span", "On disk"}),
+        (DelayView, lambda view: view.level_grid, {"Late p50", "p99 ms"}),
     ],
 )
 def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid, never):
@@ -54,6 +57,14 @@ def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid,
         shown[name] = set(titles(grid(view)))
     assert never <= shown["own"]
     assert shown["own"] - shown["cluster"] == never
+
+
+def test_meters_that_a_cluster_never_fills_are_not_shown(show_page):
+    shown = {}
+    for name, state in (("own", fake_state()), ("cluster", outside())):
+        meters = show_page(OverviewView, FakeSource(state)).tables.make().meters
+        shown[name] = [key for key, meter in meters.items() if not meter.isHidden()]
+    assert shown == {"own": ["disk", "unflushed", "held", "cpu", "memory"], "cluster": ["disk"]}
 
 
 def test_a_page_whose_number_a_cluster_never_reports_has_no_badge(qtbot, theme, tmp_path):

@@ -26,6 +26,7 @@ from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
 from gui.views.transactions.lists import OPEN
 from gui.views.transactions.view import TransactionsView
+from gui.words.outlooks import outlook_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text
 from monitoring.admin.connections import BROKER
 from monitoring.lag_limits import SHIPPED
@@ -127,6 +128,16 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
     assert pinned == {group: short_count_text(row_of(consumers.groups, group).lag_messages) for group in topics}
 
 
+def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_page, source, history):
+    view = show_page(ConsumersView, source)
+    view.open({"group": "payment-settle"})
+    listed = row_of(view.groups, "payment-settle")
+    # The record goes on ten times a second, the page once.
+    for second in range(1, 40):
+        history.record(source.state.taken_ms + second * 1_000, ["group:payment-settle.lag_messages"], [second * 5_000.0])
+    assert column(view.groups, listed, "forecast") == outlook_text(view.lag.outlook)
+
+
 def test_a_topic_is_described_alike_on_all_pages(show_page, source):
     topics = show_page(TopicsView, source)
     overview = show_page(OverviewView, source)
@@ -146,6 +157,11 @@ def test_totals_are_the_same_on_the_overview_the_status_bar_and_the_side_bar(sho
     assert status.figures["In"] == tiles["in"].value_label.text()
     assert status.figures["Out"] == tiles["out"].value_label.text()
     assert status.figures["Lag"] == tiles["lag"].value_label.text()
+    chart = overview.panels.make().throughput.chart
+    overview.state_changed(source.state)
+    assert [chart.shown_value(key).removesuffix("/s") for key in ("in", "out")] == [
+        status.figures[key] for key in ("In", "Out")
+    ]
     alerts = overview.context.alerts
     show_counts(bar, source.state, alerts_firing=alerts.firing, lag_is_over=False, dead_are_alarming=False)
     assert number(bar.items["consumers"].toolTip()) == number(tiles["lag"].value_label.text())

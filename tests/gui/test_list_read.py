@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from broker_core.api import StoreError
+from broker_core.api import StoreError, UsageError
 from gui.gallery.sources import REASON
 from gui.views.broker_settings.view import BrokerSettingsView
 from gui.views.clients.view import ClientsView
@@ -55,6 +55,20 @@ def test_rows_go_when_they_are_no_longer_known_and_come_again(show_page, page):
     view.state_changed(source.state)
     assert grid.model.rows
     assert said(grid) == ""
+
+
+@pytest.mark.parametrize("page", [ClientsView, DelayView])
+def test_what_a_cluster_cannot_tell_is_no_fault_and_not_tried_again(show_page, page):
+    source = FakeSource()
+    view = show_page(page, source)
+    grid = GRIDS[page](view)
+    source.fail_with = UsageError("not available on an attached cluster: this; that is why")
+    view.refresh()
+    view.state_changed(source.state)
+    assert grid.model.rows == []
+    assert grid.placeholder._detail.text().endswith("that is why")
+    assert grid.placeholder._glyph is None
+    assert grid.placeholder._action is None or grid.placeholder._action.isHidden()
 
 
 def test_the_fault_of_one_list_is_not_told_of_another(show_page):

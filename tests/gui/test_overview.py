@@ -102,6 +102,11 @@ def test_the_worst_group_is_named_with_its_share():
     assert worst.share == pytest.approx(16_870 / 18_402)
 
 
+def test_there_is_no_worst_group_of_a_lag_that_is_unknown():
+    state = fake_state()
+    assert worst_group(replace(state, totals={**state.totals, "lag_messages": math.nan})) is None
+
+
 def test_there_is_no_worst_group_without_lag():
     state = fake_state()
     assert worst_group(replace(state, group_lag_messages=np.zeros_like(state.group_lag_messages))) is None

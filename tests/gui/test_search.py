@@ -34,6 +34,13 @@ def view(show_page, source):
     return made
 
 
+def test_the_choice_of_messages_stands_beside_the_filter(view):
+    bar = view.search.bar
+    bar.line.activate()
+    assert bar.line.indexOf(view.search.bound) > bar.line.indexOf(bar.edit)
+    assert not view.search.bound.geometry().intersects(bar.edit.geometry())
+
+
 def turn(places, *, scanned, total=1_000, found=None, is_over=False, reasons=(), notes=()):
     hits = hits_of(places)
     return replace(

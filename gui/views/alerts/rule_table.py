@@ -82,15 +82,20 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
         return "\n".join(filter(None, (one.worst if one.findings else "", lack_tip(one))))
 
     return [
-        Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.CHIP,
-               state=lambda one: STATE_COLOURS[one.state], tip=lack_tip, width=100),
+        Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.FLAG,
+               state=_state_colour, tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
                tip=lambda one: series_words(one.rule.series)),
         Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=182),
+        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=160),
         Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
                sort=lambda one: int(one.rule.severity), width=74),
     ]  # fmt: skip
+
+
+def _state_colour(one: RuleRow) -> State | None:
+    """The colour of a state that needs a look; None for one that does not."""
+    return STATE_COLOURS[one.state] if one.state is not AlertState.OK else None
 
 
 def _severity_state(one: RuleRow) -> State | None:

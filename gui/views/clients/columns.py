@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
@@ -21,6 +23,16 @@ NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
 """Columns that no attached cluster can fill."""
 
 
+def needless_columns(rows: Sequence[ClientRow], *, is_outside: bool) -> frozenset[str]:
+    """Columns that would be empty: those that no attached cluster can fill, and those of gRPC where no client speaks it."""
+    known = {
+        "protocol": any(row.protocol for row in rows),
+        "streams": any(row.streams >= 0 for row in rows),
+        "leases": any(row.leases >= 0 for row in rows),
+    }
+    return frozenset(key for key, is_known in known.items() if not is_known) | (NOT_OUTSIDE if is_outside else frozenset())
+
+
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
     note = Column("note", "Note", note_text, kind=CellKind.CHIP, state=_note_state, tip=_note_tip, width=78)
     return [*_identity_columns(), *_traffic_columns(), *_time_columns(times), note]
@@ -29,7 +41,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
 def _identity_columns() -> list[Column[ClientRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
-        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=120),
+        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=164),
         Column("protocol", "Protocol", protocol_text, width=78),
         Column("kind", "Type", kind_text, tip=kind_tip, width=78, gives_way=1),
         Column("version", "Version", lambda row: row.program or UNKNOWN, tip=_version_tip, width=108),

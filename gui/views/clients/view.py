@@ -19,13 +19,13 @@ from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.chart_tools import join_charts, window_link
 from gui.views.clients.columns import (
-    NOT_OUTSIDE,
     SECTIONS,
     client_columns,
     connected_text,
     heartbeat_text,
     kind_tip,
     mix_columns,
+    needless_columns,
     note_text,
     section_of,
     topics_text,
@@ -217,7 +217,7 @@ class ClientsView(PageView):
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
         state = self.context.source.state
-        self.grid.set_hidden(NOT_OUTSIDE if state is not None and state.is_from_outside else frozenset())
+        self.grid.set_hidden(needless_columns(rows, is_outside=state is not None and state.is_from_outside))
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
@@ -266,7 +266,7 @@ class ClientsView(PageView):
             )
         else:
             counts = tr(
-                "{connections} connected, {languages} languages, {versions} versions",
+                "{connections} connections, {languages} languages, {versions} versions",
                 connections=count_text(sides.total()),
                 **kinds,
             )

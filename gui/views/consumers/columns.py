@@ -89,8 +89,8 @@ def group_dot(row: GroupRow) -> State:
     wrong = standing_state(row)
     if wrong is not None:
         return wrong
-    if row.offline:
-        return State.IDLE
+    if row.offline or math.isnan(row.lag_messages):
+        return State.IDLE  # what is unknown does not look healthy
     return State.WARNING if row.over_limit else State.HEALTHY
 
 

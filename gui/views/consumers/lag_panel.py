@@ -31,7 +31,7 @@ from gui.words.amounts import online_text
 from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
 from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, count_text, duration_text, messages_unit, rate_number, rate_text, short_count_text, tr
-from monitoring.group_outlook import GroupOutlook, group_outlook
+from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.state import ClusterState
 
@@ -187,13 +187,17 @@ class LagPanel(Panel):
         """The shown span, ms since the epoch."""
         return self._context.time_range.window_ms(self._now_ms)
 
-    def show_group(self, group: GroupRow | None, state: ClusterState | None, positions: Sequence[PositionRow] = ()) -> None:
-        """Show a group's figures in a state; None clears the panel."""
+    def show_group(
+        self,
+        group: GroupRow | None,
+        state: ClusterState | None,
+        positions: Sequence[PositionRow] = (),
+        outlook: GroupOutlook = NO_OUTLOOK,
+    ) -> None:
+        """Show a group's figures and outlook in a state; None clears the panel."""
         self.by_queue.set_positions(group.name if group is not None else "", positions)
         self._group, self._now_ms = group, state.taken_ms if state is not None else 0
-        self.outlook = NO_OUTLOOK
-        if group is not None and state is not None:
-            self.outlook = group_outlook(self._context.history, state, group.name)
+        self.outlook = outlook
         self._show_facts()
         self._draw()
 

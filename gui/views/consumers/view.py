@@ -90,6 +90,7 @@ class ConsumersView(PageView):
         super().__init__(context, parent)
         theme = context.theme
         self._state: ClusterState | None = None
+        self._outlooks: dict[str, GroupOutlook] = {}
         self._shown_group = ""
         self._asked_members: tuple[str, int, tuple[str, ...], int] | None = None
         self._findings: list[MemberFinding] = []
@@ -169,6 +170,7 @@ class ConsumersView(PageView):
 
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
+        self._outlooks = {}
         if self.is_pinned and state.lacks_group(self._shown_group):
             # A pinned page goes to no other group by itself; Qt would go to the next one.
             self._wanted = self._shown_group
@@ -308,7 +310,12 @@ class ConsumersView(PageView):
         return lag
 
     def _outlook(self, group: GroupRow) -> GroupOutlook:
-        return NO_OUTLOOK if self._state is None else group_outlook(self.context.history, self._state, group.name)
+        """Outlook of a group, the same in list and panel until the next state."""
+        if self._state is None:
+            return NO_OUTLOOK
+        if group.name not in self._outlooks:
+            self._outlooks[group.name] = group_outlook(self.context.history, self._state, group.name)
+        return self._outlooks[group.name]
 
     # ---- the shown group -----------------------------------------------------------------------------------------------
 
@@ -355,7 +362,7 @@ class ConsumersView(PageView):
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
         """Show the group in the visible tab only."""
-        self.lag.show_group(group, state, self.positions.rows)
+        self.lag.show_group(group, state, self.positions.rows, self._outlook(group))
         match TABS[self.tabs.currentIndex()]:
             case "lag":
                 if self.heat.made is not None:

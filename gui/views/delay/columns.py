@@ -19,6 +19,8 @@ from gui.words.text import (
     tr,
 )
 
+NOT_OUTSIDE = frozenset({"p50", "p99"})
+"""Columns that no attached cluster can fill."""
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 
@@ -93,7 +95,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
                tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
                                   size=bytes_text(row.body_bytes))),
-        Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.MONO),
+        Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.KEYS),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72, gives_way=1),
     ]  # fmt: skip
 

@@ -82,6 +82,8 @@ class MessageDetailPane(Panel):
     def show_loading(self, row: MessageRow | None) -> None:
         """Show that a message is being read; the one before stays until then."""
         self.progress.setVisible(True)
+        if self._stack.currentWidget() is self.placeholder:
+            self.placeholder.show_empty(tr("Reading…"))
         if row is not None and self._stack.currentIndex() == 1:
             self.name.setText(row.name)
 

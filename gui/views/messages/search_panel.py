@@ -83,10 +83,7 @@ class SearchPanel(QWidget):
         """
         super().__init__(parent)
         theme = context.theme
-        self._context = context
-        self._names = names
-        self._masks = masks
-        self._within = within
+        self._context, self._names, self._masks, self._within = context, names, masks, within
         self._waiting: list[SearchHits] = []
         self._has_own_bar = bar is None
         self.bar = bar or FilterBar(theme, FilterMemory(context.settings))
@@ -116,9 +113,7 @@ class SearchPanel(QWidget):
         """The last filter."""
         self._asked_ms = 0
         """Begin of the search, from which -2h counts."""
-        self._show_timer = QTimer(self)
-        self._show_timer.setSingleShot(True)
-        self._show_timer.setInterval(SHOW_INTERVAL_MS)
+        self._show_timer = QTimer(self, singleShot=True, interval=SHOW_INTERVAL_MS)
         self._show_timer.timeout.connect(self._show_waiting)
         self.table = self._build()
         self._connect()
@@ -169,8 +164,9 @@ class SearchPanel(QWidget):
             fill(self.bar.line, self.bound, self.search_button)
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
-        progress = row((self.progress, 1), self.bound)
-        lines.addLayout(column(self.bound_note, self.progress if self._has_own_bar else progress, spacing=4))
+        # A widget that is added to a second layout leaves the first one.
+        beside = (self.progress, 1), *(() if self._has_own_bar else (self.bound,))
+        lines.addLayout(column(self.bound_note, row(*beside), spacing=4))
         panel = Panel(flush=True, spacing=0)
         fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()

@@ -35,9 +35,10 @@ def fan_out(state: ClusterState) -> float:
 
 
 def worst_group(state: ClusterState) -> WorstGroup | None:
-    """The group that lags most, None if no group has a known lag above 0."""
-    lag = np.nan_to_num(state.group_lag_messages, nan=0.0)
-    if lag.size == 0 or lag.max() <= 0:
+    """The group of users that lags most, None if none has a known lag above 0, or the lag of all is unknown."""
+    own = np.isin(np.arange(len(state.catalog.groups)), own_groups(state))
+    lag = np.where(own, np.nan_to_num(state.group_lag_messages, nan=0.0), 0.0)
+    if lag.size == 0 or lag.max() <= 0 or math.isnan(total(state, "lag_messages")):
         return None
     index = int(lag.argmax())
     return WorstGroup(state.catalog.groups[index], float(lag[index]), float(lag[index] / lag.sum()))

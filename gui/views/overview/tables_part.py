@@ -126,6 +126,10 @@ HEIGHT = 38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8
 UNFLUSHED_FULL_BYTES = 64 * 1024 * 1024
 """Unflushed bytes of a full meter: the most that asynchronous flushes leave in normal work."""
 MEMORY_FULL_BYTES = 2 * 1024 * 1024 * 1024
+NOT_OUTSIDE = frozenset({"size"})
+"""Columns of the busiest topics that no attached cluster can fill."""
+METERS_NOT_OUTSIDE = ("unflushed", "held", "cpu", "memory")
+"""Meters that no attached cluster can fill."""
 _METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu": "Processor", "memory": "Memory"}
 
 
@@ -179,6 +183,7 @@ class TablesPart(QWidget):
         self._all_topics.setText(tr("All {count} topics", count=count_text(counts[0])))
         self._all_groups.setText(tr("All {count} groups", count=count_text(counts[1])))
         self._show_empty(is_blank=state.is_blank)
+        self.topic_grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
         self._show_meters(state)
 
     def show_status(self, status: SourceStatus) -> None:
@@ -209,6 +214,8 @@ class TablesPart(QWidget):
         return values
 
     def _show_meters(self, state: ClusterState) -> None:
+        for key in METERS_NOT_OUTSIDE:
+            self.meters[key].setVisible(not state.is_from_outside)
         disk = disk_share(state)
         full = disk >= DISK_LIMIT_SHARE
         limit = percent_text(DISK_LIMIT_SHARE, 0)

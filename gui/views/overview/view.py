@@ -22,6 +22,7 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
+from gui.views.overview.figures import total
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
 from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
@@ -119,7 +120,10 @@ class BacklogPanel(Panel):
 def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
     lines = source.lines(list(names.values()), from_ms, to_ms)
-    chart.show_points({key: lines[name] for key, name in names.items()}, from_ms / 1_000, to_ms / 1_000, source.fault)
+    points = {key: lines[name] for key, name in names.items()}
+    is_live = context.time_range.between is None
+    newest = {key: total(state, name.removeprefix("totals.")) for key, name in names.items()} if is_live else {}
+    chart.show_points(points, from_ms / 1_000, to_ms / 1_000, source.fault, newest)
 
 
 class PanelsPart(BesideRow):

@@ -35,7 +35,7 @@ from monitoring.state import ClusterState
 
 BAR_WIDTH_MAX = 40
 BAR_GAP = 5
-LABEL_HEIGHT = 18
+LABEL_HEIGHT, LABEL_SPACE = 18, 4
 VALUE_HEIGHT = 15
 """Above the highest bar, for its rate."""
 
@@ -131,7 +131,8 @@ class QueueBars(Drawn):
         font = text_font(Size.CAPTION)
         painter.setFont(font)
         painter.setPen(QColor(self._theme.tokens.text_3))
-        widest = QFontMetrics(font).horizontalAdvance("000")
+        metrics = QFontMetrics(font)
+        widest = max((metrics.horizontalAdvance(str(queue)) for queue, _rate in self._rates), default=0) + LABEL_SPACE
         step = self._slot(0).width() + BAR_GAP if self._rates else 1
         every = max(1, math.ceil(widest / step))
         for i, (queue, _) in enumerate(self._rates):
@@ -269,6 +270,8 @@ def _queues_text(topic: TopicRow) -> str:
 def bars_text(queues: list[QueueRow], ratio: float) -> str:
     """Distribution of the kept messages over the queues, in a sentence."""
     rates = [queue.put_rate for queue in queues if not math.isnan(queue.put_rate)]
+    if any(queue.messages < 0 for queue in queues):
+        return tr("Not all queues are known, so neither is their balance.")
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)
     if ratio < EVEN_UP_TO:

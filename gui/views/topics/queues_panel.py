@@ -294,8 +294,16 @@ class QueuesPanel(QWidget):
         marks = chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms)
         self.chart.set_marks(marks, self._marks.fault)
         points = {key: lines[name] for key, name in names.items()}
-        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault)
+        newest = self._rates_now() if self._context.time_range.between is None else {}
+        self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault, newest)
         self._rule.show(names["put_rate"])
+
+    def _rates_now(self) -> dict[str, float]:
+        state = self._state
+        if state is None or self._topic not in state.catalog.topics:
+            return {}
+        row = state.catalog.topics.index(self._topic)
+        return {"put_rate": float(state.topic_put_rate[row]), "got_rate": float(state.topic_got_rate[row])}
 
     def _select_row(self, row: int) -> None:
         ids = sorted(one.queue_id for one in self.model.rows)

@@ -194,7 +194,7 @@ class TransactionsView(PageView):
         self.board_panel.add_action(self.decision)
         self.board_panel.content.addWidget(self.board)
         table = Panel(flush=True, spacing=0)
-        table.content.addLayout(row(self.filters, 1, self.search, margins=(8, 8, 8, 8)))
+        table.content.addLayout(row(self.filters, 1, (self.search, 4), margins=(8, 8, 8, 8)))
         self.search.setMinimumWidth(200)
         self.grid.setMinimumHeight(GRID_HEIGHT_MIN)
         fill(
