@@ -22,7 +22,7 @@ from gui.app.display import explained_start
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text, same_servers
-from gui.connections.saved_connections import KeptClusters
+from gui.connections.kept_clusters import KeptClusters
 from gui.connections.secret_file import FILE_NAME, SecretFile
 from gui.connections.secret_store import SecretStore
 from gui.event_loop.garbage import GarbageTurns

@@ -99,8 +99,6 @@ class Closing:
 
     def may_close(self) -> bool:
         """Whether the window may close now; if something would be lost, the question is on screen and the answer is False."""
-        from gui.main_window.close_question import CloseQuestion, losses
-
         frame, backend = self._frame, self._frame.backend()
         if backend is None or self._is_wanted:
             return True
@@ -121,8 +119,6 @@ class Closing:
 
     def restart(self) -> None:
         """Restart the broker, with a question if clients would lose it."""
-        from gui.main_window.close_question import LossQuestion, losses
-
         frame, backend = self._frame, self._frame.backend()
         if backend is None:
             return

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QSettings
 
-from gui.main_window.pinned_part import PinBook
 from gui.main_window.side_bar import COUNT_WORDS, SideBar, show_counts
 from gui.main_window.status_bar import StatusBar
 from gui.models.favourites import Pins
+from gui.models.pin_rows import PinBook
 from gui.operations.tasks import TaskList
 from gui.views.alerts.view import AlertsView
 from gui.views.clients.view import ClientsView

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
 
-from gui.main_window.pinned_part import PinBook, PinnedPart, PinRow
+from gui.main_window.pinned_part import PinnedPart
 from gui.models.favourites import Pins
+from gui.models.pin_rows import PinBook, PinRow
 from gui.theme.tokens import State
 from gui.views.consumers.view import ConsumersView
 from gui.views.topics.columns import FAVOURITES
