@@ -13,6 +13,7 @@ from broker_core.engine.processors import dispatcher as dispatcher_module
 from broker_core.engine.processors.send_reads import SendReads
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.errors import FrameError, RequestRefusedError
+from broker_core.native import lane_table
 from broker_core.native import send_columns as s
 from broker_core.native.lanes import OUT_END
 from broker_core.protocol.codes import LanguageCode, SerializeType
@@ -471,3 +472,13 @@ def test_a_client_is_shown_as_its_last_send_says(bench):
     assert (peer.version, peer.language, peer.serialize_type) == (408, LanguageCode.GO, BINARY)
     bench.dispatcher.disconnected(peer)
     assert peer not in bench.dispatcher.plain.reads._clients
+
+
+def test_lanes_and_their_ends_stay_within_a_table_that_fills(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(lane_table, "LANES_MAX", 3)
+    with kernel_bench(tmp_path, monkeypatch, kind) as bench:
+        peer, table = BytesPeer(), bench.dispatcher.plain.reads._puts.lanes
+        for number in range(12):
+            serve(bench, peer, frame_of(e=str(number % 4), k="false" if number % 3 else "true") * 2)
+            assert len(table) <= 3
+        assert {answer.code for answer in peer.answers()} == {R.SUCCESS}
