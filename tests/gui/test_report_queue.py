@@ -543,6 +543,17 @@ def test_queries_are_kept_loaded_and_removed(qtbot, theme):
 
 
 @pytest.mark.usefixtures("kept")
+def test_a_list_of_queries_that_comes_late_chooses_nothing_else(qtbot, theme):
+    field = QueryField(theme)
+    qtbot.addWidget(field)
+    field.setText("select 1")
+    field.save("one")
+    qtbot.waitUntil(lambda: field.saved.currentData() == "one")
+    field._listing.done.emit((1, [], None))
+    assert field.saved.currentData() == "one"
+
+
+@pytest.mark.usefixtures("kept")
 def test_sql_needs_a_query(view):
     view.choose(find("sql"))
     assert view.form.order is None

@@ -59,6 +59,7 @@ class QueryField(QWidget):
             column(row((self.saved, 1), self.save_button, self.remove_button, spacing=4), self.editor, self.remark, spacing=6)
         )
         self._listing = self._call(self._listed)
+        self._lists_asked = 0
         self._loading = self._call(self._loaded)
         self._changing = self._call(self._list)
         self.editor.textChanged.connect(self._edited)
@@ -103,10 +104,13 @@ class QueryField(QWidget):
         self.textChanged.emit(self.text())
 
     def _list(self, wanted: object = None) -> None:
-        self._listing.start(lambda: (saved_queries.names(), wanted))
+        number = self._lists_asked = self._lists_asked + 1
+        self._listing.start(lambda: (number, saved_queries.names(), wanted))
 
-    def _listed(self, answer: tuple[list[str], object]) -> None:
-        names, wanted = answer
+    def _listed(self, answer: tuple[int, list[str], object]) -> None:
+        number, names, wanted = answer
+        if number != self._lists_asked:
+            return  # an earlier list that came after a later one
         self._say("")
         with QSignalBlocker(self.saved):
             self.saved.clear()
