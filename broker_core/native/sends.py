@@ -153,7 +153,7 @@ def untouch(state: Table, queues: Table, touched: Table) -> None:
 
 
 def add_unit(queue: int, size: int, state: Table, queues: Table, units: Bytes) -> None:
-    """Give the record to its queue, and count it; the next one comes behind it."""
+    """Add the unit of the record to its queue, count the record, and move the end of the log behind it."""
     place = queues[queue + q.TAIL_AT] + (queues[queue + q.MAX_OFFSET] - queues[queue + q.TAIL_START]) * UNIT_BYTES
     put64(units, place, state[s.LOG_BASE] + state[s.LOG_AT])
     put32(units, place + 8, size)

@@ -81,10 +81,10 @@ class OffsetsOfTime(Steps[TimedOffsets]):
             return
         at_ms = self._times.pop(0)
         asked = RequestChain(self._source, [ask_offset_of_time(self._topic, one, at_ms) for one in self._queue_ids])
-        self._ask(ReadAnswer(asked, _offsets), lambda told: self._compare(at_ms, told))
+        self._ask(ReadAnswer(asked, _offsets), lambda offsets: self._compare(at_ms, offsets))
 
-    def _compare(self, at_ms: int, told: list[int]) -> None:
-        if dict(zip(self._queue_ids, told, strict=True)) == self._found:
+    def _compare(self, at_ms: int, offsets: list[int]) -> None:
+        if dict(zip(self._queue_ids, offsets, strict=True)) == self._found:
             self._done(TimedOffsets(self._found, at_ms))
         else:
             self._try_next()
@@ -150,7 +150,7 @@ class OffsetReset(Steps[ResetResult]):
                       reason=broker_text(answer.notice))  # fmt: skip
             raise NetworkError(text)
         stats = read_consume_stats(answer.body)
-        return {queue.queue_id: told.consumer_offset for queue, told in stats.items() if queue.topic == self._order.topic}
+        return {queue.queue_id: one.consumer_offset for queue, one in stats.items() if queue.topic == self._order.topic}
 
     def _keep(self, standing: dict[int, int]) -> None:
         order = self._order

@@ -17,11 +17,11 @@ Ask = Callable[[], Pending[T]]
 
 
 class InTurn(Generic[T]):
-    """A `Pending` of all answers in order. The first error ends it; ``told`` receives number and value of each answer."""
+    """A `Pending` of all answers in order. The first error ends it; ``each`` receives number and value of each answer as it comes."""
 
-    def __init__(self, asks: Sequence[Ask[T]], told: Callable[[int, T], None] | None = None) -> None:
+    def __init__(self, asks: Sequence[Ask[T]], each: Callable[[int, T], None] | None = None) -> None:
         self._asks = asks
-        self._told = told
+        self._each = each
         self.count = len(asks)
         self.answers: list[T] = []
         self._open: Pending[Any] | None = None
@@ -52,8 +52,8 @@ class InTurn(Generic[T]):
 
     def _answered(self, value: T, done: Callable[[list[T]], None], failed: Callable[[OrbitError], None]) -> None:
         self.answers.append(value)
-        if self._told is not None:
-            self._told(len(self.answers) - 1, value)
+        if self._each is not None:
+            self._each(len(self.answers) - 1, value)
         self.then(done, failed)
 
     def _refused(self, error: OrbitError, failed: Callable[[OrbitError], None]) -> None:

@@ -30,6 +30,7 @@ from gui.words.outlooks import outlook_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text
 from monitoring.admin.connections import BROKER
 from monitoring.lag_limits import SHIPPED
+from tests.support.fake_history import shop_history
 from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource
 
@@ -128,11 +129,12 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
     assert pinned == {group: short_count_text(row_of(consumers.groups, group).lag_messages) for group in topics}
 
 
-def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_page, source, history):
-    view = show_page(ConsumersView, source)
+def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_page, source):
+    history = shop_history()
+    view = show_page(ConsumersView, source, history=history)
     view.open({"group": "payment-settle"})
     listed = row_of(view.groups, "payment-settle")
-    # The record goes on ten times a second, the page once.
+    # The history goes on before the page gets the next state.
     for second in range(1, 40):
         history.record(source.state.taken_ms + second * 1_000, ["group:payment-settle.lag_messages"], [second * 5_000.0])
     assert column(view.groups, listed, "forecast") == outlook_text(view.lag.outlook)

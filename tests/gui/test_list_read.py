@@ -58,7 +58,7 @@ def test_rows_go_when_they_are_no_longer_known_and_come_again(show_page, page):
 
 
 @pytest.mark.parametrize("page", [ClientsView, DelayView])
-def test_what_a_cluster_cannot_tell_is_no_fault_and_not_tried_again(show_page, page):
+def test_what_a_cluster_cannot_tell_is_no_fault_and_offers_no_retry(show_page, page):
     source = FakeSource()
     view = show_page(page, source)
     grid = GRIDS[page](view)

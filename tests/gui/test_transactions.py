@@ -452,6 +452,15 @@ def test_letters_act_on_the_selected_transaction(make_view, source, qtbot):
     assert [dialog.windowTitle() for dialog in view.findChildren(ActionDialog)] == ["Check pay-7 now"]
 
 
+def test_a_letter_resumes_the_selected_transaction_that_was_given_up(make_view, source, qtbot):
+    view = make_view(source)
+    view.open({"show": GIVEN_UP})
+    view.grid.view.setFocus()
+    qtbot.waitUntil(view.grid.view.hasFocus)
+    qtbot.keyClick(view.grid.view, Qt.Key.Key_R)
+    assert len(view.findChildren(ActionDialog)) == 1
+
+
 def test_a_check_is_asked_for_and_says_when_nobody_can_answer(make_view, source):
     view = make_view(source)
     view.grid.select_key(12)

@@ -174,11 +174,11 @@ class DeadLetterReader(QObject):
         self.retries_changed.emit()
 
     def _show_ages(self, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:
-        told = iter(zip(answers[::2], answers[1::2], strict=True))
+        of_queues = iter(zip(answers[::2], answers[1::2], strict=True))
         for one in groups:
             oldest: list[int] = []
             recent = 0
-            for (_queue, end), (page, found) in zip(one.ends, told, strict=False):
+            for (_queue, end), (page, found) in zip(one.ends, of_queues, strict=False):
                 if isinstance(page, MessagePage):
                     oldest += page.store_ms[:1]
                 if isinstance(found, FoundOffset):

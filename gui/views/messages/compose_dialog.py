@@ -128,8 +128,8 @@ class ComposePanel(Composing, Panel):
         """Send to another topic; the receipt of the topic before is hidden."""
         if topic != self._topic:
             self._topic = topic
-            for told in (self.receipt, self.error, self.show_button, self.copy_button):
-                told.hide()
+            for part in (self.receipt, self.error, self.show_button, self.copy_button):
+                part.hide()
             self.form.set_topic(topic)
             self.set_subtitle(topic)
 

@@ -265,14 +265,18 @@ def test_a_batch_is_served_from_the_first_one_on(bench, monkeypatch, header, mem
     for first in (1, 1 + members):
         stops = calls_of(bench, monkeypatch)
         serve(bench, peer, batch_of(members, e="2", serialize_type=header))
-        assert set(stops) <= {s.NO_LANE, s.GO_ON, s.ALL}
+        assert (set(stops) - {s.NO_LANE, s.GO_ON}, stops[-1]) == ({s.ALL}, s.ALL)
         (answer,) = peer.answers()
-        records = [decode_record(record) for record in store.get_stored_messages("T", 2, first, members).records]
+        records = []
+        while len(records) < members:
+            found = store.get_stored_messages("T", 2, first + len(records), members - len(records)).records
+            assert found
+            records += [decode_record(record) for record in found]
         assert answer.code == R.SUCCESS
         ids = answer.ext_fields["msgId"].split(",")
-        assert [int(one[16:], 16) for one in ids][: len(records)] == [record.physical_offset for record in records]
+        assert [int(one[16:], 16) for one in ids] == [record.physical_offset for record in records]
         assert (len(ids), answer.ext_fields["queueOffset"]) == (members, str(first))
-        assert [record.flag for record in records] == list(range(len(records)))
+        assert [record.flag for record in records] == list(range(members))
         expected = {"TAGS": "a", "WAIT": "true", "CLUSTER": "DefaultCluster"}
         assert all(record.properties == expected for record in records)
         assert {unit.tags_code for unit in store.queue_units("T", 2, first, members)} == {97}
@@ -481,4 +485,5 @@ def test_lanes_and_their_ends_stay_within_a_table_that_fills(tmp_path, monkeypat
         for number in range(12):
             serve(bench, peer, frame_of(e=str(number % 4), k="false" if number % 3 else "true") * 2)
             assert len(table) <= 3
+        assert table.generation > 1
         assert {answer.code for answer in peer.answers()} == {R.SUCCESS}

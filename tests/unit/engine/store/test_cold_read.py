@@ -73,16 +73,26 @@ def test_pages_that_are_missing_are_asked_for_once_for_records_side_by_side(stor
     assert asked == [(0, places[-1].physical_offset + places[-1].size)]
 
 
+def test_each_of_two_pieces_that_lie_apart_is_asked_for(store, monkeypatch):
+    first, last = places_of(store)[0], places_of(store)[-1]
+    asked = []
+    monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
+    monkeypatch.setattr(cold_read, "_GAP_BYTES", 100)
+    monkeypatch.setattr(page_cache, "is_resident", lambda *range_: asked.append(range_) or range_ == first)
+    assert not is_in_memory(store._parts.commit_log, [first, last])
+    assert asked == [first, last]
+
+
 def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypatch):
     places = places_of(store)[:2]
     end = places[-1].physical_offset + places[-1].size
     assert store.is_ahead_in_memory(places)  # the file ends before
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
-    monkeypatch.setattr(page_cache, "is_resident", lambda place, _size: asked.append(place))
+    monkeypatch.setattr(page_cache, "is_resident", lambda *range_: asked.append(range_))
     monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
     assert not store.is_ahead_in_memory(places)
-    assert asked == [end + 1_000]
+    assert asked == [(end + 1_000, 1)]
     store.read_ahead(places)
 
 
