@@ -75,6 +75,10 @@ class LatestQuery(QObject, Generic[T]):
 class BackgroundCall(QObject):
     """Runs a function on a thread of Qt's pool; for file reading, never for broker queries.
 
+    Args:
+        parent: Its owner.
+        newest_only: Drop the result of a call after which another was started, because two may end in any order.
+
     Signals:
         done: The function returned; carries its result. On the GUI thread.
         failed: The function raised an `OrbitError` or `OSError`; carries it. On the GUI thread.
@@ -83,21 +87,29 @@ class BackgroundCall(QObject):
     done = Signal(object)
     failed = Signal(object)
 
+    def __init__(self, parent: QObject | None = None, *, newest_only: bool = False) -> None:
+        super().__init__(parent)
+        self._newest_only = newest_only
+        self._started = 0
+
     def start(self, function: Callable[[], object]) -> None:
         """Run ``function`` once. An error of another kind is raised on the GUI thread."""
-        work = _Work(function)
+        self._started += 1
+        work = _Work(function, self._started)
         work.over.connect(self._over)
         work.over.connect(work.let_go)
         # A function, because a `QRunnable` that ends before `start` has returned is never freed, nor its references.
         QThreadPool.globalInstance().start(work.run)
 
-    def _over(self, answer: object, error: Exception | None) -> None:
+    def _over(self, answer: object, error: Exception | None, number: int) -> None:
+        if error is not None and not isinstance(error, OrbitError | OSError):
+            raise error
+        if self._newest_only and number != self._started:
+            return
         if error is None:
             self.done.emit(answer)
-        elif isinstance(error, OrbitError | OSError):
-            self.failed.emit(error)
         else:
-            raise error
+            self.failed.emit(error)
 
 
 class _Work(QObject):
@@ -107,14 +119,15 @@ class _Work(QObject):
     is deleted meanwhile, or that holds the last reference to a widget, would crash the program.
 
     Signals:
-        over: The answer and None, or None and the error.
+        over: The answer and None, or None and the error; then the number of the call.
     """
 
-    over = Signal(object, object)
+    over = Signal(object, object, int)
 
-    def __init__(self, function: Callable[[], object]) -> None:
+    def __init__(self, function: Callable[[], object], number: int) -> None:
         super().__init__(QCoreApplication.instance())
         self.function: Callable[[], object] | None = function
+        self._number = number
 
     def run(self) -> None:
         """Call the function, on a thread of the pool."""
@@ -122,9 +135,9 @@ class _Work(QObject):
         try:
             answer = self.function()
         except Exception as error:  # noqa: BLE001  the root of a thread; reported on the GUI thread
-            self.over.emit(None, error)
+            self.over.emit(None, error, self._number)
         else:
-            self.over.emit(answer, None)
+            self.over.emit(answer, None, self._number)
 
     def let_go(self) -> None:
         """Release the function on the GUI thread: the other thread may hold the last reference to this object."""

@@ -17,7 +17,7 @@ Ask = Callable[[], Pending[T]]
 
 
 class InTurn(Generic[T]):
-    """A `Pending` of all answers in order. The first error ends it; ``each`` receives number and value of each answer as it comes."""
+    """A `Pending` of all answers in order. The first error ends it; ``each`` gets number and value of every answer."""
 
     def __init__(self, asks: Sequence[Ask[T]], each: Callable[[int, T], None] | None = None) -> None:
         self._asks = asks

@@ -40,8 +40,8 @@ class ListRead:
         return self._error is not None
 
     @property
-    def is_untold(self) -> bool:
-        """Whether this cluster cannot tell it: asked again, it would say so again."""
+    def is_unsupported(self) -> bool:
+        """Whether the source does not support the request, so that a retry cannot help."""
         return isinstance(self._error, UsageError)
 
     @property
@@ -49,7 +49,7 @@ class ListRead:
         """Why it failed, when, and when the list was read last; empty where it did not fail."""
         if self._error is None:
             return ""
-        if self.is_untold:
+        if self.is_unsupported:
             return error_text(self._error)
         times = tr("Failed at {time}; never read before.", time=self._times.seconds(self._failed_ms))
         if self._read_ms >= 0:
@@ -85,8 +85,8 @@ class ListRead:
         grid.read_ms = self._read_ms
         if self.is_failed:
             grid.model.set_rows([])
-            if self.is_untold:
-                grid.set_error(title, lambda: self.reason)
+            if self.is_unsupported:
+                grid.set_unsupported(title, lambda: self.reason)
             else:
                 grid.set_error(title, lambda: self.reason, lambda: tr("Retry"), again)
         else:
@@ -102,7 +102,7 @@ def shown_read(times: TimeZoneChoice, title: Words, again: Callable[[], None], *
 
 def say_not_read(notice: Notice, title: Words, error: Exception, again: Callable[[], None]) -> None:
     """Report a failed read of other content than a list, with a button that reads it again."""
-    if isinstance(error, UsageError):  # see `ListRead.is_untold`
+    if isinstance(error, UsageError):  # see `ListRead.is_unsupported`
         notice.set(title, partial(error_text, error), State.INFO)
     else:
         notice.set(title, partial(error_text, error), State.CRITICAL, lambda: tr("Retry"), again)

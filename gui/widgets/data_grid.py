@@ -454,20 +454,23 @@ class DataGrid(QWidget, Generic[R]):
     def set_error(
         self, text: Words, detail: Words = "", action: Words = "", on_action: Callable[[], object] | None = None
     ) -> None:
-        """Show in place of the rows why they were not read; an empty text ends it.
-
-        Without an action it is no fault: such rows cannot be known here.
-        """
+        """Show in place of the rows why they were not read; an empty text ends it."""
         self._error = bool(text)
         if text:
-            if action:
-                self.placeholder.show_error(text, detail, action, on_action)
-            else:
-                self.placeholder.show_untold(text, detail)
-            self._stack.setCurrentWidget(self.placeholder)
-            self._fit()
+            self.placeholder.show_error(text, detail, action, on_action)
+            self._show_placeholder()
         else:
             self._show_state()
+
+    def set_unsupported(self, text: Words, detail: Words) -> None:
+        """Show in place of the rows that the source does not support them, until `set_error` ends it; there is no retry."""
+        self._error = True
+        self.placeholder.show_unsupported(text, detail)
+        self._show_placeholder()
+
+    def _show_placeholder(self) -> None:
+        self._stack.setCurrentWidget(self.placeholder)
+        self._fit()
 
     def _show_state(self) -> None:
         if self._error:

@@ -58,8 +58,8 @@ class Placeholder(QWidget):
         """Show an error with its reason and an action; the details can be copied."""
         self._show(text, detail, action, on_action, error=True)
 
-    def show_untold(self, text: Words, detail: Words) -> None:
-        """Show that something cannot be known here, with the reason. It is no fault, so nothing can be tried again."""
+    def show_unsupported(self, text: Words, detail: Words) -> None:
+        """Show that the source does not support a request, with the reason; there is no retry."""
         self._show(text, detail, "", None, error=False)
 
     def _show(self, text: Words, detail: Words, action: Words, on_action: Callable[[], object] | None, *, error: bool) -> None:

@@ -69,6 +69,7 @@ _TEXTS = KnownTexts(
     "the name server {address} did not answer within {count} ms: is it the right address?",
     "{address} is no name server but perhaps a broker: give the name server's address, usually with port 9876",
     "Not all brokers answered, and what they hold is missing here. {reasons}",
+    "{ready} of {count} proxies answer, so members behind the others are not known: {reason}",
     ("broker {broker} is slow: not all that it was asked for came within {count} ms; this page ends before offset {offset}"),
     "broker {broker} ({version}) has no timers, only delay levels: they need 5.0 or later",
     "broker {broker} ({version}) knows no POP: it needs 5.0 or later",

@@ -16,6 +16,7 @@ from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
 from broker_core.worker.questions.stored_messages import (
+    BrowseQueue,
     FieldValues,
     MessageDetail,
     ReadFields,
@@ -27,6 +28,7 @@ from gui.operations.requests import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
 from gui.views.dead_letters.notebook import NoteBook
+from gui.views.dead_letters.reader import LETTERS_MAX
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
@@ -159,6 +161,31 @@ class NoneWaits(DeadSource):
         if self.fails:
             return WorkerError("no level is read")
         return DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], 0, 0)
+
+
+def with_letters(state, group: str, more: int):
+    """A state in which more messages of a group died."""
+    row = state.catalog.topics.index("%DLQ%" + group)
+    kept, last_ms = state.topic_kept_messages.copy(), state.topic_last_store_ms.copy()
+    kept[row] += more
+    last_ms[row] += more
+    return replace(state, topic_kept_messages=kept, topic_last_store_ms=last_ms)
+
+
+def test_letters_that_died_during_a_read_are_read_after_it_without_another_state(view, source):
+    group = view.group_panel.figures.group
+
+    def reads() -> int:
+        return sum(one.topic == "%DLQ%" + group and one.count == LETTERS_MAX for one in source.asked_for(BrowseQueue))
+
+    before, source.hold = reads(), True
+    view.state_changed(with_letters(source.state, group, 1))
+    view.state_changed(with_letters(source.state, group, 2))
+    assert reads() == before + 1, "the read goes on"
+    source.hold = False
+    for pending in list(source.held):
+        pending.release()
+    assert reads() == before + 2
 
 
 def listed(view) -> set[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRect, QSettings, Qt, QTime
+from PySide6.QtCore import QRect, QSettings, Qt, QThreadPool, QTime
 from PySide6.QtWidgets import QLabel, QMessageBox
 
 from gui.models.reports import ReportUnit, past_run, result_charts
@@ -543,13 +544,25 @@ def test_queries_are_kept_loaded_and_removed(qtbot, theme):
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_list_of_queries_that_comes_late_chooses_nothing_else(qtbot, theme):
+def test_a_list_of_queries_that_comes_late_chooses_nothing_else(qtbot, theme, monkeypatch):
+    goes_on, names, calls = threading.Event(), saved_queries.names, []
+
+    def first_is_slow() -> list[str]:
+        calls.append(1)
+        found = names()
+        assert len(calls) > 1 or goes_on.wait(60)
+        return found
+
+    monkeypatch.setattr(saved_queries, "names", first_is_slow)
     field = QueryField(theme)
     qtbot.addWidget(field)
+    qtbot.waitUntil(lambda: len(calls) == 1)
     field.setText("select 1")
     field.save("one")
     qtbot.waitUntil(lambda: field.saved.currentData() == "one")
-    field._listing.done.emit((1, [], None))
+    goes_on.set()
+    qtbot.waitUntil(lambda: QThreadPool.globalInstance().activeThreadCount() == 0)
+    qtbot.wait(50)
     assert field.saved.currentData() == "one"
 
 

@@ -362,6 +362,26 @@ def test_a_pause_of_the_user_outlasts_a_selection_which_shows_what_came_meanwhil
     assert (view.model.rowCount(), view.buffer.is_held) == (7, True)
 
 
+def test_a_selection_does_not_begin_the_pause_of_the_user_again(view, source, qtbot):
+    source.feed_follow(followed(3, step_ms=10_000))
+    view.pause_button.click()
+    since = view.context.times.seconds(NOW_MS)
+    assert since in view.figures.whole_text()
+    source.push_later(5_000)
+    view.state_changed(source.state)
+    bars_drag(qtbot, view, -4.0, 0.9)
+    assert since in view.figures.whole_text()
+
+
+def test_bars_end_ten_minutes_ago_also_where_nothing_came_since(view, source):
+    source.feed_follow(followed(1))
+    source.push_later(3_600_000)
+    view.state_changed(source.state)
+    view.link.pan(view.bars, -1_000_000)
+    view.link.settle()
+    assert view.bars.span_s()[0] >= NOW_MS // 1_000 + 3_600 + 1 - SECONDS_KEPT
+
+
 def test_continue_clears_the_selection(view, source, qtbot):
     source.feed_follow(followed(30, step_ms=1_000))
     bars_drag(qtbot, view, -20.0, -10.0)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from broker_core.cluster.link import ClusterLink
 from broker_core.cluster.puller import Puller
 from broker_core.engine.schedule.delay_console import DelayedHead, DelayedPage, delayed_head
-from broker_core.errors import RecordError, UsageError
+from broker_core.errors import NetworkError, RecordError, UsageError
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
@@ -32,15 +32,17 @@ async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDe
 
     Raises:
         UsageError: The page is empty or too large, or no broker has such a level.
-        NetworkError: No broker answers; so `RemoteError` and `CodecError`, when it answers otherwise.
+        NetworkError: No broker that has the level answers; so `RemoteError` and `CodecError`, when it answers otherwise.
     """
     if not 1 <= query.count <= PAGE_MAX:
         raise UsageError(f"a page has 1 to {PAGE_MAX:,} waiting messages, not {query.count:,}")
     lost = LostParts(figures)
     having = [name for name in link.numbers.names if _has_level(figures.of(name), query.level)]
     brokers = [name for name in having if not lost.is_lost(name)]
+    if not having:
+        raise UsageError(f"no broker has a delay level {query.level}")
     if not brokers:
-        raise UsageError(f"no broker that answers now has a delay level {query.level}. {lost.notice()}".rstrip())
+        raise NetworkError(f"no broker that has delay level {query.level} answers. {lost.notice()}".rstrip())
     level = _Level(link, figures, query)
     await lost.each(brokers, level.look, within_ms=link.settings.page_ms)
     level.share_out(brokers)

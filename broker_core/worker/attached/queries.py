@@ -289,7 +289,7 @@ class ClusterQueries:
             last_heartbeat_ms=[-1 for _member in members],
             subscriptions=[{topic: one.expression for topic, one in wanted.items()} for _member, wanted in members],
             expression_types=[{topic: one.kind for topic, one in wanted.items()} for _member, wanted in members],
-            notice=" ".join(filter(None, (lost.notice(), behind.unknown))),
+            notice=" ".join(filter(None, (behind.unknown, lost.notice()))),  # as everywhere: the lost brokers come last
             # A broker names clients of its own gRPC port, as Orbit's does, like those of remoting.
             protocol=["" for _member in members],
         )

@@ -258,6 +258,7 @@ class DeadLettersView(PageView):
         self._show_letters()
         self.letter_grid.select_first()
         self._show_side()
+        self._read_group()  # letters may have died meanwhile
 
     def _retries_read(self) -> None:
         self.waiting.read()

@@ -58,9 +58,8 @@ class QueryField(QWidget):
         self.setLayout(
             column(row((self.saved, 1), self.save_button, self.remove_button, spacing=4), self.editor, self.remark, spacing=6)
         )
-        self._listing = self._call(self._listed)
-        self._lists_asked = 0
-        self._loading = self._call(self._loaded)
+        self._listing = self._call(self._listed, newest_only=True)
+        self._loading = self._call(self._loaded, newest_only=True)
         self._changing = self._call(self._list)
         self.editor.textChanged.connect(self._edited)
         self.saved.activated.connect(self._chosen)
@@ -91,8 +90,8 @@ class QueryField(QWidget):
         if query:
             self._changing.start(lambda: _saved(name.strip(), query))
 
-    def _call(self, done: Callable[..., None]) -> BackgroundCall:
-        made = BackgroundCall(self)
+    def _call(self, done: Callable[..., None], *, newest_only: bool = False) -> BackgroundCall:
+        made = BackgroundCall(self, newest_only=newest_only)
         made.done.connect(done)
         made.failed.connect(lambda error: self._say(error_text(error)))
         return made
@@ -104,13 +103,10 @@ class QueryField(QWidget):
         self.textChanged.emit(self.text())
 
     def _list(self, wanted: object = None) -> None:
-        number = self._lists_asked = self._lists_asked + 1
-        self._listing.start(lambda: (number, saved_queries.names(), wanted))
+        self._listing.start(lambda: (saved_queries.names(), wanted))
 
-    def _listed(self, answer: tuple[int, list[str], object]) -> None:
-        number, names, wanted = answer
-        if number != self._lists_asked:
-            return  # an earlier list that came after a later one
+    def _listed(self, answer: tuple[list[str], object]) -> None:
+        names, wanted = answer
         self._say("")
         with QSignalBlocker(self.saved):
             self.saved.clear()

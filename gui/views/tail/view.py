@@ -16,7 +16,7 @@ from broker_core.worker.questions.searches import Followed, StartFollow
 from gui.models.filter_text import quoted, within_times
 from gui.models.messages import busiest_topic
 from gui.models.table import CellKind, Column
-from gui.models.tail import ROWS_MAX, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
+from gui.models.tail import ROWS_MAX, SECONDS_KEPT, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
 from gui.models.tail_rows import MARKS, TailRow
 from gui.operations.decoding import ListMasks
 from gui.operations.filter_memory import FilterMemory
@@ -333,10 +333,13 @@ class TailView(PageView):
                 self._hold(held=False)
             self._show_empty()
             return
-        is_for_selection = self._is_held_by_selection or not self.buffer.is_held
+        is_users, paused_ms = self.buffer.is_held and not self._is_held_by_selection, self._paused_ms
         self._hold(held=False)
         self._hold(held=True)
-        self._is_held_by_selection = is_for_selection
+        self._is_held_by_selection = not is_users
+        if is_users:
+            self._paused_ms = paused_ms
+            self._show_figures()
         self.model.show_between(*span)
         self._show_empty()
 
@@ -381,7 +384,7 @@ class TailView(PageView):
 
     def _show_bars(self) -> None:
         end_s, arrivals = self._now_s() + 1, self.buffer.arrivals
-        begin_s = min(end_s - SECONDS_SHOWN, arrivals.since_s or end_s)
+        begin_s = max(min(end_s - SECONDS_SHOWN, arrivals.since_s or end_s), end_s - SECONDS_KEPT)
         self.zoom.set_whole(end_s - SECONDS_SHOWN, end_s, begin_s=begin_s)
         view = self.zoom.span_s
         first_s, last_s = math.floor(view[0]), math.ceil(view[1])

@@ -57,7 +57,7 @@ def test_the_levels_and_what_waits_in_them(tmp_path):
             rest = await queries.answer(ListDelayed(LEVEL, page.next_offset, 10))
             assert (rest.keys, rest.next_offset, rest.max_offset) == (["k3", "k4"], 5, 5)
             assert (await queries.answer(ReadMessage(rest.physical_offset[0]))).body == b"3"
-            with pytest.raises(UsageError, match="no broker that answers now has a delay level 19"):
+            with pytest.raises(UsageError, match="no broker has a delay level 19"):
                 await queries.answer(ListDelayed(19, 0, 1))
             with pytest.raises(UsageError, match="1 to 1,000 waiting messages, not 0"):
                 await queries.answer(ListDelayed(LEVEL, 0, 0))
