@@ -25,7 +25,7 @@ from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import SourceStatus
 from tests.support.broker_process import CHECKOUT
 from tests.support.foreign_tools import need_package
-from tests.support.window_fixtures import closed_widgets_end, garbage_turns, patient_bot  # noqa: F401  fixtures
+from tests.support.window_fixtures import closed_widgets_end, garbage_turns, no_key_is_held, patient_bot  # noqa: F401  fixtures
 
 TIMEOUT_MS = 90_000
 

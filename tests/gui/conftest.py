@@ -22,7 +22,7 @@ from tests.support.fake_history import shop_history
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource
 from tests.support.languages import shown_in
-from tests.support.window_fixtures import closed_widgets_end, garbage_turns, patient_bot  # noqa: F401  fixtures
+from tests.support.window_fixtures import closed_widgets_end, garbage_turns, no_key_is_held, patient_bot  # noqa: F401  fixtures
 
 
 @pytest.fixture(autouse=True)
