@@ -52,10 +52,8 @@ class BarLayer:
 class StackedBars(TimePlot, Drawn):
     """Bars from 0 up, with a tip for each."""
 
-    def __init__(
-        self, theme: ThemeManager, parent: QWidget | None = None, *, value_text: Callable[[float], str] = count_text
-    ) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager, *, value_text: Callable[[float], str] = count_text) -> None:
+        super().__init__(theme)
         self._value_text = value_text
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()

@@ -64,7 +64,6 @@ class TimeChart(TimePlot, QWidget):
         value_text: Callable[[float], str] = short_count_text,
         tick_text: Callable[[float], str] = short_count_text,
         binary: bool = False,
-        parent: QWidget | None = None,
     ) -> None:
         """Create an empty chart.
 
@@ -75,9 +74,8 @@ class TimeChart(TimePlot, QWidget):
             value_text: Format of a value in legend and tip.
             tick_text: Format of a tick.
             binary: Ticks at multiples of 1,024 instead of 1,000, for bytes.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._theme = theme
         self._times = times
         self.series = tuple(series)

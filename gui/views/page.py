@@ -142,8 +142,8 @@ class PageView(QWidget):
     title_changed = Signal(str)
     place_changed = Signal(dict)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         self.context = context
         self.setProperty("role", "page")
         self.header = PageHeader(context.theme, self)

@@ -30,11 +30,9 @@ TERM = "term"
 class Panel(QFrame):
     """A card: title line with subtitle and actions, content in ``self.content``."""
 
-    def __init__(
-        self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8) -> None:
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "panel")
         self._head = QWidget()
         self._head.setFixedHeight(HEAD_HEIGHT)
@@ -176,8 +174,8 @@ WIDE_AGAIN = 16
 class FoldingPanel(Panel):
     """As narrow as it may be with glyphs alone; the texts are then the tips of the buttons."""
 
-    def __init__(self, title: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
-        super().__init__(title, flush=flush, parent=parent)
+    def __init__(self, title: str = "", *, flush: bool = False) -> None:
+        super().__init__(title, flush=flush)
         self._words: dict[IconButton, str] = {}
         self._tips: dict[IconButton, str] = {}
         self.is_folded = False

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
@@ -62,8 +62,8 @@ class AlertsView(PageView):
 
     page_id = "alerts"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._asked_ms = -1

@@ -134,8 +134,8 @@ class BrokerSettingsView(PageView):
 
     page_id = "broker_settings"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._settings: list[Setting] = []
         self._staged: dict[str, str] = {}

@@ -7,7 +7,6 @@ from functools import partial
 
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -79,8 +78,8 @@ class ClientsView(PageView):
 
     page_id = "clients"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._in_flight: LatestQuery[InFlightPage] = LatestQuery(self)

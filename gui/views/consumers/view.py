@@ -86,8 +86,8 @@ class ConsumersView(PageView):
 
     page_id = "consumers"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._outlooks: dict[str, GroupOutlook] = {}

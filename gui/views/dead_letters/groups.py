@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QSizePolicy
 
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
@@ -134,13 +134,9 @@ class CutsButton(IconButton):
     chosen = Signal(object)
     refused = Signal(str)
 
-    def __init__(
-        self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut]) -> None:
         """Create it; ``current`` returns the shown cut."""
         super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
-        if parent is not None:
-            self.setParent(parent)
         self.cuts = SavedCuts(settings)
         self._current = current
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -50,8 +50,8 @@ class DeadLettersView(PageView):
 
     page_id = "dead_letters"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._now_ms = 0

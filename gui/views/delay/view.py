@@ -136,8 +136,8 @@ class DelayView(PageView):
 
     page_id = "delay"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._timers: TimerTotals | None = None

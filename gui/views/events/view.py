@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
@@ -66,8 +66,8 @@ class EventsView(PageView):
 
     page_id = "events"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._query: LatestQuery[EventPage] = LatestQuery(self)

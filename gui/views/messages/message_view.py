@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QStackedWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.stored_messages import (
@@ -61,8 +61,8 @@ class MessageView(PageView):
 
     page_id = "message"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._wanted: tuple[str, int | str] | None = None

@@ -69,7 +69,6 @@ class SearchPanel(QWidget):
         *,
         bar: FilterBar | None = None,
         within: Callable[[], str] = lambda: "",
-        parent: QWidget | None = None,
     ) -> None:
         """Create it.
 
@@ -79,9 +78,8 @@ class SearchPanel(QWidget):
             masks: Hide parts of messages.
             bar: External filter bar, whose owner calls `search`; None: the panel has its own.
             within: Returns a condition of every search besides its filter; empty for none.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         theme = context.theme
         self._context, self._names, self._masks, self._within = context, names, masks, within
         self._waiting: list[SearchHits] = []

@@ -88,8 +88,8 @@ class ReportsView(PageView):
 
     page_id = "reports"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme, self._runner = context.theme, context.reports
         self._spec = reports()[0]
         self._table_call = BackgroundCall(self)

@@ -42,8 +42,8 @@ LIST_WIDTH_MIN = 170
 class ConnectionsPanel(QWidget):
     """The shown cluster and the stored ones: opened, changed, tested and deleted here."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)

@@ -43,8 +43,8 @@ class SettingsView(PageView):
     page_id = "settings"
     dims_when_lost = False
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         self._parts: dict[str, LaterPart[Section]] = {}
         self._current = ""
         self._stack = QStackedWidget()

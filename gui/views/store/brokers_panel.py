@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QWidget
-
 from broker_core.worker.questions.abilities import Ability
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.theme.manager import ThemeManager
@@ -114,8 +112,8 @@ def _cannot_tip(row: BrokerRow) -> str:
 
 
 class BrokersPanel(Panel):
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(" ", flush=True)
         self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self._theme = theme

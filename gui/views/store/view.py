@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ReadStore, StorePicture
@@ -54,8 +53,8 @@ class StoreView(PageView):
 
     page_id = "store"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme, times = context.theme, context.times
         self._state: ClusterState | None = None
         self._picture: StorePicture | None = None

@@ -33,8 +33,8 @@ class TailBar(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, memory: FilterMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, memory: FilterMemory) -> None:
+        super().__init__()
         self._theme = theme
         self._topics: list[str] = []
         self._known: list[str] = []

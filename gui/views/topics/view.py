@@ -78,8 +78,8 @@ class TopicsView(PageView):
 
     page_id = "topics"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self.import_button = said_button(theme, "folder-open", "Import…", on_click=self.ask_import)

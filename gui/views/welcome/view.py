@@ -146,8 +146,8 @@ class WelcomeView(PageView):
     page_id = "welcome"
     dims_when_lost = False
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self.header.hide()
         self._stage = ""
