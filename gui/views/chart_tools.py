@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
 from gui.operations.alert_center import SEVERITY_STATES
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.plots.chart_gestures import ChartGestures
 from gui.plots.chart_link import ChartLink, Span, TimePlot
 from gui.plots.chart_overlay import PlotOverlay

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_bytes
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow

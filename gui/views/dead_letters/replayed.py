@@ -17,8 +17,8 @@ from broker_core.worker.questions.stored_messages import MessageDetail, ReadMess
 from gui.event_loop.turns import next_turn
 from gui.models.queue_window import shown_queue
 from gui.models.replay_order import Goal, ReplayOrder, Speed
+from gui.operations.background import BackgroundCall
 from gui.operations.message_job import JobState, MessageJob, details_arguments
-from gui.operations.queries import BackgroundCall
 from monitoring.dead_letters import DeadLetter
 from monitoring.letter_notes import RESENT, LetterNote
 from monitoring.resend_receipt import ResendReceipt, read_receipt, replay_order

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QLineEdit
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.operations.queries import LatestQuery, write_file
+from gui.operations.background import write_file
+from gui.operations.queries import LatestQuery
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting

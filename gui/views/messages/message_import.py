@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import read_imports
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.widgets.popups import opened
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, tr

@@ -22,7 +22,8 @@ from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_words import PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
-from gui.operations.queries import LatestQuery, write_file
+from gui.operations.background import write_file
+from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
 from gui.theme.tokens import State
 from gui.views.acting import set_acting

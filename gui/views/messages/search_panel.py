@@ -28,10 +28,10 @@ from gui.views.messages.columns import CONSUMPTION, hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import Hand
-from gui.views.messages.hit_fields import HitFields, cell_conditions
+from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
-from gui.views.messages.row_menu import add_row_copies
+from gui.views.messages.row_menu import add_row_copies, cell_conditions
 from gui.views.messages.search_progress import SearchBound, SearchProgress, bound_words
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row

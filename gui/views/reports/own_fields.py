@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from gui.models.reports import parameter_fault
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import mark_fault

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from gui.event_loop.turns import next_turn
 from gui.models.queries import SQL_QUERY, SQL_REPORT
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.operations.query_memory import TABS_MAX, QueryMemory
 from gui.operations.reports import open_in_desktop, read_charts, read_table
 from gui.processes.spark_child import IDLE_S, SparkChild, SparkState

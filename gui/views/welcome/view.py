@@ -15,6 +15,7 @@ from broker_core.api import OrbitError, addresses
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done, Ready
 from gui.connections.sdk_address import no_sdk_reason, sdk_address
+from gui.models.first_steps import first_steps
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.queries import LatestQuery
 from gui.processes.demo import DemoPace
@@ -23,7 +24,7 @@ from gui.theme.icons import logo_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard, first_steps
+from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.samples import QUEUES, TOPIC
