@@ -21,10 +21,10 @@ from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_lines import PaintedLine, paint_grid, paint_lines
 from gui.plots.chart_link import Point, Span, TimePlot, TipLine
-from gui.plots.chart_marks import LANE_SHARE_MAX, MarkLines, name_ground
 from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ForecastLines
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.light_plot import LightPlot
+from gui.plots.mark_lines import LANE_SHARE_MAX, MarkLines, name_ground
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.widgets.basic import column
