@@ -154,7 +154,7 @@ MEMBERS_AGAIN_MS = 30_000
 
 
 class ToldOwners(QObject):
-    """Asks for the clients of one group, then each client; again after half a minute.
+    """Owners of the queues of one group by the reports of its clients, requested again after `MEMBERS_AGAIN_MS`.
 
     Signals:
         arrived: Another client has answered.
@@ -172,7 +172,7 @@ class ToldOwners(QObject):
         self._now_ms = 0
 
     def of(self, group: str, state: ClusterState) -> Mapping[tuple[str, int], str]:
-        """Topic and queue → client, as far as it is known; asks for what is missing."""
+        """Topic and queue → client, as far as it is known; the call requests the missing reports."""
         self._now_ms = state.taken_ms
         wanted = (group, state.taken_ms // MEMBERS_AGAIN_MS)
         if wanted != self._asked:

@@ -1,4 +1,7 @@
-"""What all charts over time of a page have in common: zoom, pan, selection, cursor, keys, a menu, and figures as a table."""
+"""`ChartTools`: what charts over time have in common: zoom, selection, cursor, keys, a menu, pictures, figures as a table.
+
+`window_link` lets the charts of a page follow the time range of the window; `RuleLine` shows the threshold of an alert rule.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from monitoring.alert_watch import number_text
 
 
 class WindowRange(QObject):
-    """A `gui.plots.chart_link.ShownRange`.
+    """The time range of the window as the `gui.plots.chart_link.ShownRange` of a link.
 
     Signals:
         changed: Another span is shown.

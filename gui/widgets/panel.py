@@ -167,12 +167,12 @@ class Tile(QFrame):
             super().keyPressEvent(event)
 
 
-WIDE_AGAIN = 16
-"""Hysteresis in px before the texts return."""
+UNFOLD_HYSTERESIS_PX = 16
+"""Before the texts of a `FoldingPanel` return."""
 
 
 class FoldingPanel(Panel):
-    """As narrow as it may be with glyphs alone; the texts are then the tips of the buttons."""
+    """A panel whose buttons lose their texts where these do not fit; the texts are then their tool tips."""
 
     def __init__(self, title: str = "", *, flush: bool = False) -> None:
         super().__init__(title, flush=flush)
@@ -206,7 +206,7 @@ class FoldingPanel(Panel):
     def _fold(self) -> None:
         margins = self.contentsMargins()
         room = self.width() - margins.left() - margins.right() - 2
-        whole = self._head_width() + (self._all_words_width() + WIDE_AGAIN if self.is_folded else 0)
+        whole = self._head_width() + (self._all_words_width() + UNFOLD_HYSTERESIS_PX if self.is_folded else 0)
         if (room < whole) != self.is_folded:
             self.is_folded = not self.is_folded
             for button in self._words:

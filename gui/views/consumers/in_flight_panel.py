@@ -1,4 +1,4 @@
-"""`InFlightPanel`: messages that a group received by POP and has not acknowledged, by queue, with their next due time."""
+"""`InFlightPanel`, its rows and columns: messages that a group received by POP and has not acknowledged, by queue."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ COLUMNS = 300
 
 
 class QueueLines(QWidget):
-    """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
+    """The lag of the queues that lag most, one line each. The chart keeps its queues while the group stays.
 
     Signals:
         arrived: Other figures arrived; draw again.

@@ -1,4 +1,4 @@
-"""`GroupsPanel`: the groups with dead letters or retries, one of them selected; `CutsButton`: a group and words, by name."""
+"""`GroupsPanel`: the groups with dead letters or retries, one of them selected; `CutsButton`: the menu of saved cuts."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class GroupsPanel(Panel):
 
 
 class CutsButton(IconButton):
-    """Opens the menu of the cuts.
+    """Opens the menu of the saved cuts, each a group and words of the search under a name.
 
     Signals:
         chosen: A cut was chosen; carries it.
