@@ -19,18 +19,18 @@ SECTIONS = {
 NOTE_NAMES = {ConnectionNote.OLD: "Old", ConnectionNote.SILENT: "Silent"}
 
 
-NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"requests", "in", "out", "connected"})
+"""Columns that an attached cluster cannot fill."""
 
 
-def needless_columns(rows: Sequence[ClientRow], *, is_outside: bool) -> frozenset[str]:
-    """Columns that would be empty: those that no attached cluster can fill, and those of gRPC where no client speaks it."""
+def columns_to_hide(rows: Sequence[ClientRow], *, is_outside: bool) -> frozenset[str]:
+    """Keys of empty columns: of an attached cluster `EMBEDDED_ONLY`, and those of gRPC where no client uses it."""
     known = {
         "protocol": any(row.protocol for row in rows),
         "streams": any(row.streams >= 0 for row in rows),
         "leases": any(row.leases >= 0 for row in rows),
     }
-    return frozenset(key for key, is_known in known.items() if not is_known) | (NOT_OUTSIDE if is_outside else frozenset())
+    return frozenset(key for key, is_known in known.items() if not is_known) | (EMBEDDED_ONLY if is_outside else frozenset())
 
 
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:

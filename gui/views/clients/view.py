@@ -20,11 +20,11 @@ from gui.views.chart_tools import join_charts, window_link
 from gui.views.clients.columns import (
     SECTIONS,
     client_columns,
+    columns_to_hide,
     connected_text,
     heartbeat_text,
     kind_tip,
     mix_columns,
-    needless_columns,
     note_text,
     section_of,
     topics_text,
@@ -216,7 +216,7 @@ class ClientsView(PageView):
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
         state = self.context.source.state
-        self.grid.set_hidden(needless_columns(rows, is_outside=state is not None and state.is_from_outside))
+        self.grid.set_hidden(columns_to_hide(rows, is_outside=state is not None and state.is_from_outside))
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True

@@ -24,7 +24,7 @@ from gui.models.consumers import (
     position_rows,
     subscription_rows,
     topics_of,
-    with_told_owners,
+    with_reported_owners,
 )
 from gui.models.favourites import FAVOURITES
 from gui.models.row_filter import with_words
@@ -39,12 +39,12 @@ from gui.views.chart_tools import join_charts, window_link
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
     YOUR_GROUPS,
+    columns_to_hide,
     finding_words,
     group_columns,
     group_section,
     health_chip,
     member_columns,
-    needless_columns,
     no_client_text,
     position_columns,
     subscription_columns,
@@ -306,8 +306,9 @@ class ConsumersView(PageView):
         if self._state is None:
             return ()
         series = self.context.history.series(f"group:{group.name}.lag_messages")
-        lag: list[float] = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)[1].tolist()
-        return lag
+        _seconds, lags = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)
+        points: list[float] = lags.tolist()
+        return points
 
     def _outlook(self, group: GroupRow) -> GroupOutlook:
         """Outlook of a group, the same in list and panel until the next state."""
@@ -348,7 +349,7 @@ class ConsumersView(PageView):
             self.lag.show_group(None, state)
         else:
             self._show_positions(group.name, state)
-            self.position_grid.set_hidden(needless_columns(self.positions.rows))
+            self.position_grid.set_hidden(columns_to_hide(self.positions.rows))
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)
@@ -357,7 +358,7 @@ class ConsumersView(PageView):
     def _show_positions(self, group: str, state: ClusterState) -> None:
         rows = position_rows(state, group, self.context.alerts.lag_limits)
         infos = self.clients.infos if self.clients.group == group else {}
-        self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
+        self.positions.set_rows(with_reported_owners(rows, state.catalog.brokers, infos))
         self.position_age.show_age(state.group_age_ms(group))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:

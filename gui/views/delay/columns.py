@@ -19,8 +19,8 @@ from gui.words.text import (
     tr,
 )
 
-NOT_OUTSIDE = frozenset({"p50", "p99"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"p50", "p99"})
+"""Columns that an attached cluster cannot fill."""
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 

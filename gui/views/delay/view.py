@@ -31,7 +31,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.log_bars import LogBar, LogBars
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
-from gui.views.delay.columns import NOT_OUTSIDE, countdown_text, level_columns
+from gui.views.delay.columns import EMBEDDED_ONLY, countdown_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
@@ -178,7 +178,7 @@ class DelayView(PageView):
         self._timers = timer_figures(state)
         rows = level_rows(state)
         self.levels.set_rows(rows)
-        self.level_grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
+        self.level_grid.set_hidden(EMBEDDED_ONLY if state.is_from_outside else frozenset())
         if self.level_grid.selected_key is None:
             first = next_due(rows)
             self.level_grid.select_key(first.level if first else rows[0].level if rows else None)

@@ -162,9 +162,10 @@ class SearchPanel(QWidget):
             fill(self.bar.line, self.bound, self.search_button)
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
-        # A widget that is added to a second layout leaves the first one.
-        beside = (self.progress, 1), *(() if self._has_own_bar else (self.bound,))
-        lines.addLayout(column(self.bound_note, row(*beside), spacing=4))
+        progress = row((self.progress, 1))
+        if not self._has_own_bar:
+            progress.addWidget(self.bound)
+        lines.addLayout(column(self.bound_note, progress, spacing=4))
         panel = Panel(flush=True, spacing=0)
         fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
@@ -172,7 +173,7 @@ class SearchPanel(QWidget):
         buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
-        # The histogram stands above the hits alone: so the message beside them has the whole height.
+        # The histogram is above the hits alone, so that the message beside them has the whole height.
         parts = column(self.hit_times, (panel, 1), spacing=Size.GAP)
         table = QWidget()
         table.setLayout(parts)

@@ -175,8 +175,8 @@ def members_text(row: TopicGroupRow) -> str:
     return online_text(row.members)
 
 
-NOT_OUTSIDE = frozenset({"size", "disk"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"size", "disk"})
+"""Columns that an attached cluster cannot fill."""
 
 
 def writes_text(row: TopicRow | TopicQueueRow) -> str:

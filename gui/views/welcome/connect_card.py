@@ -226,10 +226,10 @@ class ConnectCard(Panel):
         connected = bool(steps and steps.connected)
         not_now = tr("not now") if connected else not_yet
         self.accepts.set(tr("Broker accepts connections"), self._used_address if accepts else not_now, done=accepts)
-        here = steps is not None and steps.connections > 0
-        now = tr("{count} connected", count=count_text(steps.connections)) if steps and here else not_now
+        has_clients = steps is not None and steps.connections > 0
+        now = tr("{count} connected", count=count_text(steps.connections)) if steps and has_clients else not_now
         if connected and steps is not None and accepts and math.isnan(steps.connections):
-            now = ""  # an attached cluster does not tell its connections
+            now = ""  # an attached cluster does not report its connections
         self.connects.set(tr("A client connects"), now, done=connected)
         self.stores.set(
             tr("A message is stored"), tr("{count} stored", count=count_text(stored)) if stored else not_yet, done=stored > 0
