@@ -84,7 +84,7 @@ class ComposeDialog(Composing, FittedDialog):
         FittedDialog.reject(self)
 
 
-WIDTH_MIN = 500
+PANEL_WIDTH_MIN = 500
 
 
 class ComposePanel(Composing, Panel):
@@ -101,7 +101,7 @@ class ComposePanel(Composing, Panel):
 
     def __init__(self, context: PageContext, state: ClusterState | None, topic: str, page: QWidget) -> None:
         Panel.__init__(self, " ")
-        self.setMinimumWidth(WIDTH_MIN)
+        self.setMinimumWidth(PANEL_WIDTH_MIN)
         self._prepare(
             context.source, context.theme, state, topic=topic, settings=context.settings, asked_for=page, is_narrow=True
         )

@@ -23,7 +23,7 @@ from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, join_charts, window_link
-from gui.views.messages.compose_dialog import WIDTH_MIN, ComposePanel
+from gui.views.messages.compose_dialog import PANEL_WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
@@ -82,7 +82,7 @@ class QueuesPanel(QWidget):
         self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
         """The quarter of an hour of the sparklines, independent of the page's time range."""
         self.composer: LaterPart[ComposePanel] = LaterPart(self._make_composer)
-        self.composer.setMinimumWidth(WIDTH_MIN)  # already before it is made
+        self.composer.setMinimumWidth(PANEL_WIDTH_MIN)  # already before it is made
         self.chart = TimeChart(
             theme,
             context.times,
