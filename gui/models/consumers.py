@@ -108,6 +108,8 @@ class PositionRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
+    """One client of a group. Times are ms since the epoch; -1: unknown."""
+
     client_id: str
     address: str
     language: str

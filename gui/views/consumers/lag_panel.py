@@ -127,6 +127,8 @@ TOTAL, BY_QUEUE = "total", "by queue"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
+    """A figure of a group over time; ``factor`` leads from the unit of the series to that of the chart."""
+
     series: str
     """Name within the group in `monitoring.series.History`."""
     factor: float
