@@ -21,12 +21,10 @@ from gui.words.text import (
 
 EMBEDDED_ONLY = frozenset({"p50", "p99"})
 """Columns that an attached cluster cannot fill."""
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
 
 
 def countdown_text(milliseconds: float) -> str:
-    """Remaining time: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
+    """A remaining time, in ms: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
     if milliseconds < 0:
         return UNKNOWN
     tenths = int(milliseconds // 100)

@@ -1,6 +1,6 @@
 """`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible.
 
-Places of filter matches in a text, bounded so that the window stays responsive. Pure.
+`marked_spans`: places of filter matches in a text, bounded so that the window stays responsive.
 """
 
 from __future__ import annotations

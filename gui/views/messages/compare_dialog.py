@@ -1,6 +1,6 @@
 """`CompareDialog`: two messages side by side; the second one is chosen by its ID or among the copies of the first.
 
-Two messages side by side: differences of their records, properties and bodies. Pure but for the language.
+The functions return the differences of their records, properties and bodies; pure but for the language.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The Overview: health, problems, and ways to other pages.
 
-The two charts of the Overview: throughput and backlog. Imports pyqtgraph, through `gui.plots.time_chart`.
+`ThroughputPanel` and `BacklogPanel`: its two charts; `PanelsPart`: these beside the open alerts.
 """
 
 from __future__ import annotations

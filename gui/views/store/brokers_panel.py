@@ -1,6 +1,6 @@
 """`BrokersPanel`: the brokers of an attached cluster, whether each answers, and its abilities.
 
-Brokers of an attached cluster as rows: address, faults and missing abilities. Pure.
+`broker_rows` makes its rows of a state: address, faults and missing abilities.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ def _cannot_tip(row: BrokerRow) -> str:
 
 
 class BrokersPanel(Panel):
+    """A table as high as its rows, up to `ROWS_SHOWN`."""
+
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(" ", flush=True)
         self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
