@@ -212,5 +212,6 @@ def strayed_text(move: QueueMove, at: int, count: int, all_count: int) -> str:
 
 def result_text(result: ResetResult, group: str) -> str:
     if result.by_members:
-        return tr("The members of {group} were told; each stops for about 10 s and goes on from the new offsets", group=group)
+        words = "The members of {group} were notified; each stops for about 10 s and continues from the new offsets"
+        return tr(words, group=group)
     return tr("{group} starts at the new offsets when its next client comes", group=group)

@@ -98,7 +98,7 @@ class OwnershipHistory(Panel):
         if not self._is_told:
             self.fault.set(
                 lambda: tr(
-                    "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked."
+                    "Owners are not recorded here: brokers do not report who owns a queue, clients do when they are asked."
                 ),
                 "",
                 State.INFO,

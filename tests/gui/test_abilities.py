@@ -130,7 +130,7 @@ def test_lateness_of_a_cluster_is_not_told_instead_of_nothing_delivered(show_pag
     state = state_with()
     late = np.full_like(state.delays.late_p99_ms, np.nan)
     view = show_page(DelayView, FakeSource(replace(state, delays=replace(state.delays, late_p99_ms=late), timers={})))
-    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not told by the brokers"
+    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not reported by the brokers"
 
 
 def test_connections_of_a_cluster_cannot_be_closed_and_dashes_stand_for_what_is_not_told(show_page, monkeypatch):

@@ -217,7 +217,7 @@ def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkey
     monkeypatch.setattr(quiet.alerts, "_last_post", WebhookResult(503, "Service Unavailable", 1.0))
     monkeypatch.setattr(quiet.alerts, "_given_up", True)
     quiet.push_later(1_000)
-    assert window.notices == [("The web hook was not told: 503 Service Unavailable in 1 ms", State.WARNING)]
+    assert window.notices == [("The web hook was not called: 503 Service Unavailable in 1 ms", State.WARNING)]
     assert center.last_post == WebhookResult(503, "Service Unavailable", 1.0)
 
 

@@ -632,7 +632,7 @@ def test_the_stacks_of_a_client_are_shown_equal_ones_once(make_view):
     assert text.count("sun.misc.Unsafe.park") == 1
     assert dict(dialog.facts.pairs())["Threads"] == "20"
     assert len(dialog.queues.rows) == 1
-    assert stacks_text("") == "The client told no stacks."
+    assert stacks_text("") == "The client reported no stacks."
     assert stacks_text(JSTACK).count("\n\n") == 1
     dialog.accept()
 

@@ -97,8 +97,8 @@ class AlertsView(PageView):
         self.webhook = WebhookPanel(context)
         self.told = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
         self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
-        self.told_panel = said(Panel(" ", flush=True), title="What was told")
-        self._told_read = shown_read(context.times, "What the rules told was not read.", self.refresh, self.told_grid)
+        self.told_panel = said(Panel(" ", flush=True), title="What was reported")
+        self._told_read = shown_read(context.times, "What the rules reported was not read.", self.refresh, self.told_grid)
         self._told_read.show()
         self.grid.set_loading(True)
         self._build()
@@ -182,7 +182,7 @@ class AlertsView(PageView):
         plan = ActionPlan(
             title=tr("Delete the rule {name}?", name=tr(rule.name)),
             facts=[(tr("Series"), rule.series), (tr("Fires"), condition_text(rule))],
-            effects=[tr("It is not watched any more. What it told stays in the history.")],
+            effects=[tr("It is not watched any more. What it reported stays in the history.")],
             verb=tr("Delete 1 rule"),
             start=lambda: self.center.remove(rule.rule_id),
             is_destructive=True,

@@ -312,7 +312,7 @@ class BrokerSettingsView(PageView):
         if rows:
             self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self.filter.show_all)
         else:
-            self.grid.set_empty(tr("The broker tells of no settings."))
+            self.grid.set_empty(tr("The broker reports no settings."))
         live = sum(setting.is_live for setting in self._settings)
         differ = sum(setting.differs for setting in self._settings)
         facts = tr("{count} settings, {live} can be changed now, {differ} not at their default",

@@ -173,7 +173,7 @@ class ClientsView(PageView):
             tr("A client that is alive connects again by itself, mostly within seconds."),
         ]
         if client.role is Role.CONSUMER:
-            effects.append(tr("Its groups share out their queues anew until it is back; messages may come twice."))
+            effects.append(tr("Its groups assign their queues again until it is back; messages may come twice."))
         plan = ActionPlan(
             title=tr("Close the connection of {client}?", client=client.client_id or client.address),
             facts=[(tr("Address"), client.address), (tr("Groups"), ", ".join(filter(None, shared)) or UNKNOWN)],

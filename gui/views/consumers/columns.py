@@ -228,7 +228,7 @@ def owner_text(row: PositionRow | TopicQueueRow) -> str:
 
 
 def _owner_tip(row: PositionRow) -> str:
-    return tr("The broker does not tell who owns a queue, and no client has said that it does") if row.owner is None else ""
+    return tr("The broker does not report who owns a queue, and no client reports that it does") if row.owner is None else ""
 
 
 def _heartbeat_text(row: MemberRow) -> str:
@@ -239,7 +239,7 @@ def _heartbeat_text(row: MemberRow) -> str:
 
 def _heartbeat_tip(row: MemberRow, times: TimeZoneChoice) -> str:
     if row.last_heartbeat_ms < 0:
-        return tr("Brokers of an attached cluster do not tell when they heard of a client")
+        return tr("Brokers of an attached cluster do not report when a client sent a heartbeat")
     return times.full(row.last_heartbeat_ms)
 
 
@@ -304,7 +304,7 @@ def _failed_state(row: MemberRow) -> State | None:
 
 def _told_tip(row: MemberRow) -> str:
     if row.info is not None:
-        return tr("As the client told when it was asked, within the last 30 s")
+        return tr("As the client reported it within the last 30 s")
     return row.fault or tr("Asking the client…")
 
 

@@ -501,7 +501,7 @@ class ConsumersView(PageView):
         if self.groups.rows:
             self.group_grid.set_empty(tr("No group matches this filter."), tr("Show all"), self.search.clear)
         elif is_blank:
-            self.group_grid.set_empty(tr("No broker has told its groups."))
+            self.group_grid.set_empty(tr("No broker has reported its groups."))
         else:
             text = tr("No group has consumed here yet.")
             self.group_grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))

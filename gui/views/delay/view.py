@@ -92,7 +92,7 @@ class LatenessPanel(Panel):
         if not self._is_known:
             return tr("Reading…")
         if self._lateness is None:
-            return tr("not told by the brokers") if not self._is_reported else tr("This broker does not tell it.")
+            return tr("not reported by the brokers") if not self._is_reported else tr("This broker does not report it.")
         return tr("Nothing was delivered in this time.")
 
     def _facts(self, count: int, late: int) -> str:
@@ -146,7 +146,7 @@ class DelayView(PageView):
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
         self.levels = ColumnTableModel(level_columns(self._lane), lambda level: level.level, parent=self)
-        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker tells of no delay levels.")
+        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker reports no delay levels.")
         self.lanes = said(
             Panel(" ", flush=True),
             title="Delay levels",
@@ -278,7 +278,7 @@ class DelayView(PageView):
         worst_ms = late.late_p99_ms if late is not None else math.nan
         none = tr("none delivered in the last minute")
         if self._state is not None and self._state.is_from_outside:
-            none = tr("not told by the brokers")
+            none = tr("not reported by the brokers")
         fact = tr("worst on level {level}, last minute", level=late.level) if late else none
         if of_timers > worst_ms or (math.isnan(worst_ms) and not math.isnan(of_timers)):
             worst_ms, fact = of_timers, tr("worst of the timers, last minute")
@@ -304,7 +304,7 @@ class DelayView(PageView):
         if timers is not None and 0 <= timers.next_due_ms < due_ms:
             due_ms, fact = timers.next_due_ms, tr("a timer")
         if timers is not None and timers.pending > 0 and timers.next_due_ms < 0:
-            fact = ", ".join(filter(None, (fact, tr("timers not told"))))
+            fact = ", ".join(filter(None, (fact, tr("timers not reported"))))
         if math.isinf(due_ms) or self._state is None:
             is_known = not any(row.pending < 0 for row in rows)
             fact = (fact or tr("Nothing is waiting")) if is_known else tr("not known while a broker does not answer")

@@ -198,8 +198,8 @@ class TablesPart(QWidget):
 
     def _show_empty(self, *, is_blank: bool) -> None:
         if is_blank:
-            self.topic_grid.set_empty(tr("No broker has told its topics."))
-            self.group_grid.set_empty(tr("No broker has told its groups."))
+            self.topic_grid.set_empty(tr("No broker has reported its topics."))
+            self.group_grid.set_empty(tr("No broker has reported its groups."))
         else:
             offer = tr("Play a demo") if may_offer_demo(self._context.source) else ""
             self.topic_grid.set_empty(tr("No topics yet."), offer, self._play)

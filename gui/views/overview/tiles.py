@@ -139,7 +139,7 @@ def latency_text(state: ClusterState) -> TileText:
     if state.is_from_outside:
         # Some versions of attached brokers report the 99th percentile, once a minute.
         is_reported = "put_p99_ms" in state.totals
-        none = tr("nothing put in the last whole minute") if is_reported else tr("not told by the brokers")
+        none = tr("nothing put in the last whole minute") if is_reported else tr("not reported by the brokers")
         return TileText(value, unit, none if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 

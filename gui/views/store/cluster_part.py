@@ -123,7 +123,7 @@ class FiguresPanel(Panel):
         self.rows = ColumnTableModel(
             self._columns(), _title, section=lambda row: row.figure.section, sections=SECTIONS, parent=self
         )
-        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers tell no figures.")
+        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers report no figures.")
         self.grid.set_hidden(set() if len(brokers) > 1 else {"note"})
         self.grid.set_loading(True)
         self.missing = MissingNote()
@@ -183,7 +183,7 @@ class FiguresPanel(Panel):
         value, broker = row.values[place], self.brokers[place]
         if value is None:
             fault = "" if broker in self._tables else self._faults.get(broker, "")
-            return broker_text(fault) if fault else tr("{broker} does not tell it now.", broker=broker)
+            return broker_text(fault) if fault else tr("{broker} does not report it now.", broker=broker)
         if row.figure.unit is FigureUnit.BYTES and not isinstance(value, str):
             return bytes_exact_text(value)
         if row.figure.unit is FigureUnit.MOMENT and not isinstance(value, str):

@@ -325,7 +325,7 @@ class TopicsView(PageView):
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
         elif self._state is not None and self._state.is_blank:
-            self.grid.set_empty(tr("No broker has told its topics."))
+            self.grid.set_empty(tr("No broker has reported its topics."))
         else:
             may_act = not read_only_reason(self.context.source)
             self.grid.set_empty(nothing, tr("New topic") if may_act else "", self.ask_new_topic)
