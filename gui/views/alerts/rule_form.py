@@ -53,7 +53,7 @@ class RuleForm(QWidget):
         """The series in words."""
         self.side = QComboBox()
         say_items(self.side, ("above", "below"))
-        # Its words come later, and in other languages.
+        # Its texts are set later, and again in another language.
         self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.threshold = said(UnitField(), name="Threshold")
         self.seconds = QLineEdit()
@@ -157,7 +157,7 @@ class RuleForm(QWidget):
             self.name.setText(shown)
 
     def _write_series(self) -> None:
-        """Say the series in words, if it has some."""
+        """Show the series in words, where it has some."""
         series = self.series.currentText().strip()
         words = series_words(series)
         self.words.setText(words if words != series else "")

@@ -57,9 +57,9 @@ from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
 SCROLL_ROOM = 10
-"""Beside the facts of a client, px, for the bar that scrolls them."""
-ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
-"""Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
+"""Room for the scroll bar beside the facts of a client, px."""
+ASK_MS, ASK_MANY_MS, MANY_CONNECTIONS = 1_000, 5_000, 500
+"""Minimum interval of reads; the longer one above so many connections, because a read takes time of the broker's loop."""
 
 
 ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
@@ -146,7 +146,7 @@ class ClientsView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self._show_owned()
-        step_ms = ASK_MS if len(self.clients.rows) <= MANY else ASK_MANY_MS
+        step_ms = ASK_MS if len(self.clients.rows) <= MANY_CONNECTIONS else ASK_MANY_MS
         if not 0 <= state.taken_ms - self._asked_ms < step_ms and not self._query.waiting:
             self._asked_ms = state.taken_ms
             self.refresh()
@@ -249,7 +249,7 @@ class ClientsView(PageView):
     def _facts_text(self, rows: list[ClientRow]) -> str:
         if not rows:
             return ""
-        # The broker's own connection to its name server is no client's.
+        # Without the broker's own connection to its name server, which is no client.
         served = {(one.side, one.address): one for one in rows if one.role is not Role.OUT}
         sides = Counter(side for side, _address in served)
         kinds = {
@@ -279,7 +279,7 @@ class ClientsView(PageView):
         self._show_selected()
 
     def _ask_in_flight(self) -> None:
-        """Read what the group of the selected consumer holds."""
+        """Read the messages in flight of the selected consumer's group."""
         client = self.grid.selected_row
         group = client.group if client is not None and client.role is Role.CONSUMER else ""
         if group != self._held_group:
@@ -293,7 +293,7 @@ class ClientsView(PageView):
         self._show_selected()
 
     def _no_in_flight(self, _error: OrbitError) -> None:
-        """Leave it unknown: the tab of the group says why."""
+        """Leave the figure unknown; the tab In flight of the group shows the reason."""
         self._held = None
         self._show_selected()
 
@@ -349,7 +349,7 @@ class ClientsView(PageView):
     # ---- who owned which queue -------------------------------------------------------------------------------------------
 
     def _show_owned(self) -> None:
-        """Show the group of the selected consumer. A producer owns no queue, so the group before stays, at first any group."""
+        """Show the group of the selected consumer. A producer owns no queue: the last group stays, at first any group."""
         client, state = self.grid.selected_row, self._state
         if client is not None and client.role is Role.CONSUMER:
             self._group = client.group
@@ -357,7 +357,7 @@ class ClientsView(PageView):
             self._group = next((one.group for one in self.clients.rows if one.role is Role.CONSUMER), "")
         if state is not None and self.isVisible():
             window = self.context.time_range.window_ms(state.taken_ms)
-            self.ownership.show_group(self._group, *window, is_told=not state.is_from_outside)
+            self.ownership.show_group(self._group, *window, is_reported=not state.is_from_outside)
         self._write_owned()
 
     def _rebalanced(self, total: int) -> None:

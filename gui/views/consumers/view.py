@@ -371,7 +371,7 @@ class ConsumersView(PageView):
             case "in flight":
                 self.in_flight.make().show_group(group.name, state.taken_ms)
             case "ownership":
-                self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
+                self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_reported=not state.is_from_outside)
             case "offsets":
                 self.offsets.make().show_group(group.name)
             case "settings":
