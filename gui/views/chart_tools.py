@@ -129,11 +129,11 @@ class ChartTools(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if not isValid(watched) or not isValid(self.plot):
-            # A chart that is deleted while the keyboard is there loses the focus when it is none any more: using it is the end.
+            # A chart that is deleted with the focus gets this event after its end, and must not be used.
             return False
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             if self.chart is not None:
-                # Only then: told at each new figure, it would never be silent.
+                # Only with the focus: a screen reader would read each new figure.
                 self.plot.focused().setAccessibleDescription(self.chart.described())
             self.plot.surface().update()  # the ring comes or goes
         elif event.type() == QEvent.Type.LanguageChange:

@@ -93,7 +93,7 @@ class QueueLines(QWidget):
             if len(names) > LINES_MAX:
                 rest = matrix.values[LINES_MAX:]
                 unknown = np.isnan(rest).all(axis=0)
-                # Messages add up; of times the longest counts.
+                # Messages are summed; of times the longest is shown.
                 joined = np.nansum(rest, axis=0) if figure == "lag_messages" else np.fmax.reduce(rest, axis=0)
                 points[OTHERS] = (x, np.where(unknown, np.nan, joined) * factor)
         self.chart.set_marks(marks, marks_fault)
@@ -224,7 +224,7 @@ class LagPanel(Panel):
         wrong = standing_text(group)
         facts["standing"].set(wrong)
         facts["standing"].setVisible(bool(wrong))
-        # A group that is beyond the end, or has lost messages, reads on when it is put right.
+        # No forecast for a group beyond the end or with lost messages: it needs a correction first.
         facts["drains"].setVisible(not wrong)
         facts["drains"].set(*self._drain_text(self.outlook))
         facts["drains"].setToolTip(tip_text(explained(self.outlook)))
@@ -256,7 +256,7 @@ class LagPanel(Panel):
         return chart
 
     def _chart_made(self, chart: TimeChart) -> None:
-        # Made later, it would be the last stop of the window for the keyboard.
+        # The chart is made later than the rest, and would be the last stop of the window for Tab.
         QWidget.setTabOrder(self.parts.findChildren(QPushButton)[-1], chart.plot)
         self._choose(self.switch.current)
 
@@ -269,7 +269,7 @@ class LagPanel(Panel):
         if self.chart.made is not None:
             self.chart.made.setAccessibleName(tr(titles[key]))
             self.chart.made.setVisible(not by_queue)
-        # Where a group reads how fast is not recorded by queue.
+        # The rates of a group are not recorded by queue.
         self.parts.setEnabled(key != RATE)
         self._draw()
 

@@ -172,12 +172,12 @@ class ConsumersView(PageView):
         self._state = state
         self._outlooks = {}
         if self.is_pinned and state.lacks_group(self._shown_group):
-            # A pinned page goes to no other group by itself; Qt would go to the next one.
+            # Qt would select the next group, but a pinned page changes its group only for the user.
             self._wanted = self._shown_group
             self.group_grid.select_key(None)
         self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
-        self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
+        self.group_grid.view.viewport().update()  # the sparklines move also where the figures stay
         self._select_wanted()
         if not self._wanted:
             self.group_grid.select_first()

@@ -121,7 +121,7 @@ class EditSide(Panel):
             box.toggled.connect(lambda _on: self._edited())
         self.mode.chosen.connect(lambda _mode: self._edited())
         self.editor.textChanged.connect(self._typed)
-        theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
+        theme.changed.connect(self._theme_changed)  # a method, which Qt disconnects when the side is deleted
         said(self.find_text, hint="nothing: the bodies stay as they are", name="Text to be replaced")
         said(self.put_text, name="Text in its place")
         on_language(self, self._show)
@@ -225,7 +225,7 @@ class EditSide(Panel):
         if one is None:
             return
         text = self.editor.toPlainText()
-        # A body stays to the byte until somebody writes another one.
+        # An unedited body keeps its bytes, also line ends that the editor does not show.
         if text == "\n".join(one.body.splitlines()):
             self._written.pop(one.offset_message_id, None)
         else:
@@ -280,5 +280,5 @@ class EditSide(Panel):
 
 def _breaks_json(letter: DeadLetter, patch: Patch) -> bool:
     if len(patch.written) > EDITED_CHARACTERS_MAX:
-        return False  # not looked at
+        return False  # too long to be checked
     return patch.changes(letter) and not json_fault(letter.body) and bool(json_fault(patch.applied(letter, letter.body)))

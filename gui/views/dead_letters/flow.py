@@ -83,7 +83,7 @@ class LetterFlow(QObject):
         theme = context.theme
         self.bar = StepBar(theme, STEPS)
         self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
-        # Who only looks needs no other step: together they take as long to make as the rest of the page.
+        # The other steps are made at their first use, because together they take as long to make as the rest of the page.
         self.edit, self.resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
         self.verify, self.close = LazyTab(self._make_verify), LazyTab(self._make_close)
         self.sides: dict[str, QWidget] = dict(

@@ -237,7 +237,7 @@ class DeadLettersView(PageView):
         if figures is None:
             return
         wanted = (figures.group, figures.dead, figures.last_died_ms)
-        # Where letters die all the time, reads that begin again and again would never end.
+        # An open read goes on, because reads that restart with each new letter would never end.
         goes_on = self._dead_for is not None and self.reader.is_reading and figures.group == self.reader.group
         if wanted == self._dead_for or goes_on:
             return
@@ -337,7 +337,7 @@ class DeadLettersView(PageView):
             return
         origins = ", ".join(f"{topic} {count_text(count)}" for topic, count in top_origins(self.reader.letters))
         if self.reader.is_reading and not self.letters.rows:
-            self.foot.setText("")  # of none that were read nothing is known
+            self.foot.setText("")  # nothing is known before the first letters are read
             return
         parts = [tr("{count} dead letters", count=count_text(len(self.letters.shown_rows)))]
         figures = self.group_panel.figures

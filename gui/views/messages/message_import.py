@@ -67,7 +67,7 @@ class MessageImport(QObject):
         self.messages, self.fault = [], ""
         self._names = ", ".join(path.name for path in paths[:TOPICS_NAMED]) + (", …" if len(paths) > TOPICS_NAMED else "")
         self._summary = ""
-        # No child of the dialog, which may be closed while files are read: its end then reaches nobody.
+        # No child of the dialog, because a read must end in peace if the dialog is closed meanwhile.
         call = self._call = BackgroundCall()
         template = self._template()
         call.done.connect(self._done)

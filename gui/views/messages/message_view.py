@@ -239,7 +239,7 @@ class MessageView(PageView):
         self._facts.addWidget(record)
         self.property_panel.add_action(self.facts_switch)
         self.property_panel.content.addWidget(self._facts)
-        # What its views would like to have is taken from the events, which say more in a line.
+        # Narrower than its views prefer, because the events need the width more.
         self.body_panel.setMinimumWidth(BODY_WIDTH_MIN)
         widths = ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280))
         self._below = below = splitter(Qt.Orientation.Horizontal, *((panel, width, width) for panel, width in widths))

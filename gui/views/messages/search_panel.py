@@ -223,7 +223,7 @@ class SearchPanel(QWidget):
         try:
             return marks_of(parse_filter(text, now_ms=self._state_ms))
         except FilterError:
-            return Marks()  # the search itself is refused then, and says why
+            return Marks()  # the search itself is refused and shows the reason
 
     def _narrow_time(self, start_ms: int, end_ms: int) -> None:
         self.bar.set_text(within_times(self.bar.text, start_ms, end_ms))
@@ -257,7 +257,7 @@ class SearchPanel(QWidget):
         if self.run.is_over and self.run.state is not SearchState.NONE:
             self._show_timer.stop()
             self._show_waiting()
-            self.reader.sort(self.model.sort_key)  # with those that came last
+            self.reader.sort(self.model.sort_key)  # with the hits that arrived last
         if isinstance(self.run.error, FilterError):
             self.bar.show_fault(self.run.error)
         self._show_bound()

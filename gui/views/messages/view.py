@@ -227,7 +227,7 @@ class MessagesView(PageView):
             self._carry(self.search.bar, self.bar.filter)
         self._tops.setCurrentIndex(part)
         for place in range(self._tops.count()):
-            # A part that is not shown claims no height.
+            # A hidden part takes no height.
             policy = QSizePolicy.Policy.Preferred if place == part else QSizePolicy.Policy.Ignored
             widget = self._tops.widget(place)
             if widget is not None:

@@ -246,7 +246,7 @@ class QueuesPanel(QWidget):
         group = self.group.currentData()
         rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "", self._told(group))
         self.model.set_rows(rows)
-        # Without a group its columns say nothing.
+        # Without a group its columns are empty.
         unfilled = EMBEDDED_ONLY if self._state.is_from_outside else frozenset()
         self.grid.set_hidden(unfilled | (frozenset() if group else {"group", "lag", "owner"}))
         even = percent_text(1 / len(rows)) if rows else ""
@@ -317,6 +317,6 @@ class QueuesPanel(QWidget):
         if row.queue_id not in ids or values.shape[0] != len(ids):
             return None
         rates: list[float] = values[ids.index(row.queue_id)].tolist()
-        # From where the record begins: before that there is nothing to draw.
+        # From the begin of the record, because there are no values before.
         begin = next((place for place, rate in enumerate(rates) if not math.isnan(rate)), len(rates))
         return rates[begin:] if any(rate > 0 for rate in rates) else None

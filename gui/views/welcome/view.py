@@ -112,7 +112,7 @@ class AddressBar(QFrame):
         self.copy_button.setText(tr("Copy"))
         self.copy_button.set_glyph("copy")
         if self._ready:
-            # Of a cluster these are the names and addresses of several.
+            # A cluster has several brokers: names and addresses separated by commas.
             names, addresses = self._ready.broker_name.split(", "), self._ready.broker.split(", ")
             ports = (address.rpartition(":")[2] for address in addresses)
             told = ", ".join(f"{name} {port}".strip() for name, port in zip(names, ports, strict=False))
