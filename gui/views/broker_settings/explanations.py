@@ -20,7 +20,7 @@ _SUBJECTS = {
     "Load and threads": r"thread|capacity|waitTime|fastFailure|busy|startAccept|limit",
     "Orbit": r"^orbit",
 }
-"""English heading → words of keys; the first that fits, in this order of looking."""
+"""English heading → words of keys; the first match in this order counts."""
 SUBJECTS = (
     "Topics and groups", "Messages", "Consumption", "Transactions", "Delay and timers", "Disk and cleaning", "Flush and sync",
     "Files and indexes", "Address and network", "Access and encryption", "Load and threads", "Orbit", OTHER,

@@ -69,7 +69,7 @@ class ConnectDialog(FittedDialog):
         self._secrets = secrets
         self._known = known
         self._key_store: str | None = None
-        """Its name, empty for none; None while it is looked for."""
+        """Its name, empty for none; None while it is searched."""
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
         self.heading = label(tr("Connect to a cluster"), "card-title")

@@ -36,7 +36,7 @@ from monitoring.lag import Forecast, LagOutlook
 from monitoring.state import ClusterState
 
 LINES_MAX = 5
-"""More lines are hard to tell apart."""
+"""More lines are hard to distinguish."""
 OTHERS = "others"
 COLUMNS = 300
 
@@ -153,7 +153,7 @@ class LagPanel(Panel):
         self._group: GroupRow | None = None
         self._now_ms = 0
         self.outlook = NO_OUTLOOK
-        """Where the lag of the shown group goes."""
+        """The forecast of the shown group's lag."""
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)

@@ -42,7 +42,7 @@ BODY_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """A group with its figures and what was read besides. -1 is unknown."""
+    """A group with its figures and the results of further reads. -1 is unknown."""
 
     figures: GroupFigures
     recent: int

@@ -243,7 +243,7 @@ class LetterFlow(QObject):
         self._context.theme.dress(dialog)
 
     def write_receipt(self, path: Path) -> None:
-        """Write what became of each as CSV, off the GUI thread."""
+        """Write the fate of each letter as CSV, on another thread."""
         rows, outcome = list(self._rows), self.verify.make().outcome
 
         def written(_size: int) -> None:

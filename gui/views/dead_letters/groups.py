@@ -74,7 +74,7 @@ class GroupsPanel(Panel):
         return "" if figures is None else figures.group
 
     def ask_for(self, group: str) -> None:
-        """List a group in any case, from the next `show_groups` on."""
+        """List a group also without dead letters and retries, from the next `show_groups` on."""
         self._asked = group
 
     def show_note(self) -> None:

@@ -32,7 +32,7 @@ from monitoring.letter_notes import LetterNote
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
-"""Resends are collected for so long before one command notes them."""
+"""How long resends are collected before one command stores them."""
 NOTES_KEY = "dead_letters/notes"
 GROUP_NOTES_KEY = "dead_letters/group_notes"
 COMMANDS_MAX = 1_000
