@@ -110,8 +110,8 @@ class OwnershipHistory(Panel):
         self._draw()
 
     def _take_events(self, page: EventPage) -> None:
-        events = enumerate(zip(page.at_ms, page.text, strict=True))
-        self.rebalances = [Rebalance(number, at_ms, text) for number, (at_ms, text) in events]
+        changes = enumerate(zip(page.at_ms, page.text, strict=True))
+        self.rebalances = [Rebalance(number, at_ms, text) for number, (at_ms, text) in changes]
         self.rebalanced.emit(page.total)
         self._draw()
 
