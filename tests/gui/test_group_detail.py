@@ -227,7 +227,7 @@ def test_a_reset_to_the_end_says_what_is_skipped_and_tells_the_members_once(make
 
     (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
     assert sent == {"topic": "payments", "group": "payment-settle", "isForce": "true", "timestamp": "-1"}
-    assert window.notices[0][0].startswith("The members of payment-settle were told")
+    assert window.notices[0][0].startswith("The members of payment-settle were notified")
 
 
 def test_a_reset_to_a_time_shows_where_the_queues_stood_then(make_view):
