@@ -25,6 +25,8 @@ SERVICE = "Orbit connection"
 
 
 class KeyStore(Protocol):
+    """The key store of the system, as the package `keyring` offers it."""
+
     @property
     def name(self) -> str: ...
 

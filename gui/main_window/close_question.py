@@ -1,4 +1,4 @@
-"""The question before the window closes or the broker restarts, and the losses that make it necessary."""
+"""`Closing`: closes the window or restarts the broker, after a question where something would be lost (`losses`)."""
 
 from __future__ import annotations
 
@@ -88,6 +88,8 @@ class CloseQuestion(LossQuestion):
 
 
 class Closing:
+    """Asks `CloseQuestion` or `LossQuestion` where there are losses; without any it acts at once."""
+
     def __init__(self, frame: FrameServices, tray: Tray) -> None:
         self._frame = frame
         self._tray = tray

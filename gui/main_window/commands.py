@@ -234,7 +234,7 @@ class FrameCommands:
         settings = self._frame.app.settings
         on = not is_on(settings, SYSTEM_NOTICES_KEY, default=True)
         settings.setValue(SYSTEM_NOTICES_KEY, on)
-        self._frame.notify(lambda: tr("The desktop tells of warnings too.") if on else tr("Warnings stay in this window."))
+        self._frame.notify(lambda: tr("The desktop shows warnings too.") if on else tr("Warnings stay in this window."))
 
     def toggle_tray(self) -> None:
         """Switch between staying in the tray and ending when the window is closed."""

@@ -18,7 +18,7 @@ from gui.main_window.places import PagePlace
 from gui.main_window.side_bar import SideBar
 from gui.settings.values import text_list, whole_number
 from gui.views.page_names import COLUMNS_GROUP
-from gui.widgets.grid_columns import PRESETS_END
+from gui.widgets.grid_columns import PRESETS_SUFFIX
 
 if TYPE_CHECKING:
     from gui.main_window.navigation import Navigation
@@ -110,7 +110,7 @@ def forget(settings: QSettings, group: str = "") -> None:
     for part in (f"{group}layout", "splitters"):
         settings.remove(part)
     for place in settings.allKeys():
-        if place.startswith(f"{COLUMNS_GROUP}/") and not place.endswith(PRESETS_END):
+        if place.startswith(f"{COLUMNS_GROUP}/") and not place.endswith(PRESETS_SUFFIX):
             settings.remove(place)
 
 

@@ -1,4 +1,4 @@
-"""`PageRoom`: holds the pages, one in front. A page that needs more room is scrolled, never cut. `GoneLine`: the line above."""
+"""`PageRoom`: holds the pages, one in front; `GoneLine`: says above a pinned page that its subject is gone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from gui.widgets.said import push_button, said_label
 
 
 class PageRoom(QScrollArea):
+    """Scrolls a page that needs more room than the window has; none is cut."""
+
     def __init__(self) -> None:
         super().__init__()
         self.setFrameShape(QFrame.Shape.NoFrame)

@@ -56,6 +56,8 @@ _ENTRY_ROLE = Qt.ItemDataRole.UserRole
 
 @dataclass(frozen=True, slots=True)
 class PaletteEntry:
+    """An entry that the palette may find, and what it runs."""
+
     kind: str
     title: str
     """As shown; names of the broker are not translated."""

@@ -25,6 +25,8 @@ class PagePlace:
 
 
 class PlaceTrail:
+    """The places that were visited, at most `PLACES_MAX`, and which of them is current."""
+
     def __init__(self) -> None:
         self._places: list[PagePlace] = []
         self._current = -1

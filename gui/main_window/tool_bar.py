@@ -112,6 +112,8 @@ class GoToField(QPushButton):
 
 
 class Bell(IconButton):
+    """Opens the list of notices, and shows how many are unread."""
+
     def __init__(self, theme: ThemeManager) -> None:
         super().__init__(theme, "bell", tip=tr("Notices"))
         self.unread = 0

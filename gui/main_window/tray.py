@@ -214,7 +214,7 @@ class Tray(QObject):
         paused = live_feed.paused
         live = menu.addAction(icon("play" if paused else "pause", colour), tr("Go on") if paused else tr("Pause the figures"))
         live.triggered.connect(live_feed.toggle)
-        tells = menu.addAction(tr("Tell through the desktop"))
+        tells = menu.addAction(tr("Notify through the desktop"))
         tells.setCheckable(True)
         tells.setChecked(is_on(settings, SYSTEM_NOTICES_KEY, default=True))
         tells.triggered.connect(lambda on: settings.setValue(SYSTEM_NOTICES_KEY, on))

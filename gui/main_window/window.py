@@ -31,7 +31,8 @@ from gui.main_window.window_actions import backend_actions, window_actions
 from gui.models.favourites import Pins
 from gui.operations.actions import ActionRegistry
 from gui.operations.key_choices import KeyChoices
-from gui.settings.values import SettingsWatch, whole_number
+from gui.settings.values import whole_number
+from gui.settings.watch import SettingsWatch
 from gui.theme.tokens import State
 from gui.views.time_range import DEFAULT_RANGE_MS, TimeRangeChoice
 from gui.widgets.notice import Banner

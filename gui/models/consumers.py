@@ -108,6 +108,8 @@ class PositionRow:
 
 @dataclass(frozen=True, slots=True)
 class MemberRow:
+    """One client of a group. Times are ms since the epoch; -1: unknown."""
+
     client_id: str
     address: str
     language: str
@@ -262,18 +264,20 @@ def owner_of(state: ClusterState, row: int | np.int64) -> str | None:
     return state.owners[owner] if 0 <= owner < len(state.owners) else ""
 
 
-def with_told_owners(rows: list[PositionRow], brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> list[PositionRow]:
-    """The rows of one group, with owners from ``infos`` (client id → report) where the broker does not know them."""
+def with_reported_owners(
+    rows: list[PositionRow], brokers: Sequence[str], infos: Mapping[str, RunningInfo]
+) -> list[PositionRow]:
+    """The rows of one group; ``infos`` (client id → report) name the owners that the broker does not know."""
     if all(row.owner is not None for row in rows):
         return rows
-    told = told_owners(brokers, infos)
-    return [replace(row, owner=told.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
+    reported = reported_owners(brokers, infos)
+    return [replace(row, owner=reported.get((row.topic, row.queue_id))) if row.owner is None else row for row in rows]
 
 
-def told_owners(brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> dict[tuple[str, int], str]:
-    """Topic and queue → client that says that it owns it; ``infos`` as for `with_told_owners`.
+def reported_owners(brokers: Sequence[str], infos: Mapping[str, RunningInfo]) -> dict[tuple[str, int], str]:
+    """Topic and queue → id of the client whose report names the queue; ``infos`` as for `with_reported_owners`.
 
-    Answers of an attached cluster name queues by their shown numbers already.
+    Reports from an attached cluster have the numbers of queues as the window shows them.
     """
     return {
         (queue.topic, queue.queue_id): client

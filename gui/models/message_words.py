@@ -1,4 +1,4 @@
-"""Numbers and properties of a stored message in words. Pure but for the language."""
+"""Properties, flags, checksum and facts of a stored message in words; `level_delay_ms`. Pure but for the language."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ PROPERTY_MEANINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
+    """A property of a message."""
+
     name: str
     value: str
 

@@ -8,12 +8,16 @@ from enum import Enum
 
 
 class Goal(Enum):
+    """Where the messages are sent."""
+
     TOPIC = "topic"
     GROUP = "group"
     ORIGIN = "origin"
 
 
 class Speed(Enum):
+    """How the pace of a replay is given."""
+
     UNLIMITED = "unlimited"
     RATE = "rate"
     ORIGINAL = "original"

@@ -3,7 +3,8 @@
 Words are separated by spaces, and all must hold. A word is a text that a row must contain somewhere, or a field, an operator
 and a value. ``:`` tests for a part of a text or for the exact number, ``=`` for the whole text, ``!= > >= < <=`` as usual;
 ``:>`` is ``>``. Texts separated by commas are alternatives, one with spaces stands in quotes, ``-`` before a word negates it.
-A missing value makes both a condition and its negation false (as in SQL).
+A missing value makes both a condition and its negation false (as in SQL). `offers` completes a word. `with_words` is a filter
+of plain words, for lists without fields.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ _UNITS = {WordKind.COUNT: _COUNTS, WordKind.SIZE: _SIZES, WordKind.TIME: _TIMES}
 
 
 class FaultKind(Enum):
+    """Why a word cannot be read, in English."""
+
     FIELD = "there is no such field"
     VALUE = "its value cannot be read"
     OPERATOR = "texts are not compared by size"
@@ -83,6 +86,8 @@ class FilterFault:
 
 @dataclass(frozen=True)  # as `RowField`
 class RowTerm(Generic[R]):
+    """One word of a filter as a test of rows."""
+
     text: str
     is_condition: bool
     accepts: Callable[[R], bool]

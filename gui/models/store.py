@@ -37,6 +37,8 @@ class QueueTopicRow:
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
+    """An index file. Times are ms since the epoch; ``size`` in bytes."""
+
     name: str
     entries: int
     capacity: int

@@ -170,6 +170,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """A heading between rows, with the number of rows below it."""
+
     title: str
     count: int
     folded: bool

@@ -17,7 +17,7 @@ from broker_core.worker.questions.searches import Followed
 from gui.models.packed_rows import PackedRows
 from gui.models.stored_order import Int64s
 from gui.models.table import NO_INDEX, Cell, CellKind, Column, ColumnTableModel, Section
-from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, packed_rows, stored_ms_of
+from gui.models.tail_rows import PackedRow, TailRow, Unpacked, is_marked, number_of, pack_followed, stored_ms_of
 from gui.theme.tokens import State
 from monitoring.payload.listed import MaskOf
 
@@ -98,7 +98,7 @@ class TailBuffer:
 
     def take_in(self, followed: Followed, rules: Sequence[ColourRule], now_s: int) -> None:
         """Add messages; ``now_s`` is the second of a loss without rows."""
-        rows = packed_rows(followed, self._numbers, [rule.mark for rule in rules])
+        rows = pack_followed(followed, self._numbers, [rule.mark for rule in rules])
         self._numbers += len(rows)
         self.waiting.extend(rows)
         self.waiting.drop_first(max(0, len(self.waiting) - ROWS_MAX))

@@ -57,7 +57,7 @@ class TailRow:
         return self.mask.preview(self.body_start, self.body_bytes)
 
 
-def packed_rows(followed: Followed, first: int, marks: Sequence[State]) -> list[PackedRow]:
+def pack_followed(followed: Followed, first: int, marks: Sequence[State]) -> list[PackedRow]:
     """New rows, oldest first; the number of the first is ``first``, ``marks`` are the colours of the rules."""
     rows = []
     for i in range(len(followed.topic)):

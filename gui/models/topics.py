@@ -56,6 +56,8 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
+    """One queue of a topic. ``put_rate`` in messages/s, ``last_store_ms`` since the epoch."""
+
     queue_id: int
     min_offset: int
     max_offset: int
@@ -70,6 +72,8 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class TopicGroupRow:
+    """A group with a position on the shown topic. NaN and -1: unknown."""
+
     name: str
     lag_messages: float
     behind_ms: float

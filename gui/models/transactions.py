@@ -136,6 +136,8 @@ def decision_times(rows: Sequence[TransactionRow]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class TransactionStep:
+    """A record of a transaction in the store, at ``at_ms`` since the epoch."""
+
     kind: str
     at_ms: int
     queue_offset: int

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.alerts import AdoptAlerts
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.words.error_words import kept_line
 from gui.words.text import Words, tr
 from monitoring.alert_rules import rules_from_json

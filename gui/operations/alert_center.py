@@ -292,7 +292,7 @@ class AlertCenter(QObject):
         self.posted.emit()
         if page.post_given_up and before >= 0:
             post = self.last_post
-            self._notify(lambda: tr("The web hook was not told: {reason}", reason=post_text(post)), state=State.WARNING)
+            self._notify(lambda: tr("The web hook was not called: {reason}", reason=post_text(post)), state=State.WARNING)
 
     def _adopted(self) -> None:
         if self._adoption.problem:

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QSettings, Signal
 
 from broker_core.api import UsageError
 from broker_core.worker.questions.stored_messages import MessageDetail
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.words.text import tr
 from monitoring.payload.judging import MASK, Judge, Patience
 from monitoring.payload.layers import announced

@@ -52,6 +52,8 @@ class _SavedByName(Generic[T]):
 
 
 class FilterMemory:
+    """The last filters, at most `HISTORY_MAX`, and named ones, at most `SAVED_MAX`."""
+
     def __init__(self, settings: QSettings) -> None:
         self._settings = settings
         self.saved = _SavedByName(settings, _SAVED, lambda row: row if isinstance(row, str) else None, str)
@@ -82,6 +84,8 @@ class Cut:
 
 
 class SavedCuts(_SavedByName[Cut]):
+    """At most `SAVED_MAX` named cuts."""
+
     def __init__(self, settings: QSettings) -> None:
         super().__init__(settings, _CUTS, _cut, astuple)
 

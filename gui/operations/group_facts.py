@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import JsonBodyError, OrbitError, RunningInfo, read_running_info
 from broker_core.worker.questions.administration import GRPC, BrokerAnswer, ListMembers, Members
-from gui.models.consumers import GroupRow, told_owners
+from gui.models.consumers import GroupRow, reported_owners
 from gui.operations.queries import LatestQuery
 from gui.words.error_words import error_line
 from monitoring.admin.clients import ask_running_info
@@ -153,8 +153,8 @@ class ClientInfos(QObject):
 MEMBERS_AGAIN_MS = 30_000
 
 
-class ToldOwners(QObject):
-    """Asks for the clients of one group, then each client; again after half a minute.
+class ReportedOwners(QObject):
+    """Owners of the queues of one group by the reports of its clients, requested again after `MEMBERS_AGAIN_MS`.
 
     Signals:
         arrived: Another client has answered.
@@ -172,14 +172,14 @@ class ToldOwners(QObject):
         self._now_ms = 0
 
     def of(self, group: str, state: ClusterState) -> Mapping[tuple[str, int], str]:
-        """Topic and queue → client, as far as it is known; asks for what is missing."""
+        """Topic and queue → client, as far as it is known; the call requests the missing reports."""
         self._now_ms = state.taken_ms
         wanted = (group, state.taken_ms // MEMBERS_AGAIN_MS)
         if wanted != self._asked:
             self._asked = wanted
             # Without members there is nobody to ask, and the next turn asks again.
             self._query.ask(self._source.ask(ListMembers(group)), self._take_members, lambda _error: None)
-        return told_owners(state.catalog.brokers, self._infos.infos) if self._infos.group == group else {}
+        return reported_owners(state.catalog.brokers, self._infos.infos) if self._infos.group == group else {}
 
     def _take_members(self, members: Members) -> None:
         self._infos.show(self._asked[0], members.client_id, self._now_ms)

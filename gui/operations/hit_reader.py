@@ -11,7 +11,8 @@ from broker_core.worker.questions.stored_messages import FieldValues, ReadFields
 from gui.models.hit_columns import HitColumns, TextColumn, field_order
 from gui.models.hit_table import HitTableModel
 from gui.models.stored_order import Int64s
-from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.background import BackgroundCall
+from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
 SEEN_ROWS_MAX = 200

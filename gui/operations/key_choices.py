@@ -49,7 +49,7 @@ class KeyChoices:
         """Why an action cannot have a key, with its current owner; empty where it can. No key is always possible."""
         wanted = standard(key)
         if not wanted:
-            return tr("This is no key that the window can be told by.") if key else ""
+            return tr("This is no key that the window can use.") if key else ""
         for action in self._registry.actions():
             if action.action_id != action_id and standard(action.shortcut) == wanted:
                 return tr(

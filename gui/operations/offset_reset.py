@@ -1,6 +1,6 @@
-"""`OffsetReset`: keeps the offsets of a group, moves it through its members or directly, and reads back where it went.
+"""`OffsetReset`: stores the offsets of a group, resets them through its members or directly, and reads them back.
 
-`OffsetsOfTime`: the offset of each queue at a time, and the time that a reset of the whole topic would need for them.
+`OffsetsOfTime`: the offset of each queue at a time, and the time with which a reset of the whole topic leads to them.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from monitoring.admin.offsets import (
 from monitoring.sources.base import ClusterSource
 
 _EARLIER_MS = (0, 1)
-"""A broker that goes to the nearest message finds the first of many of one millisecond from the millisecond before."""
+"""A broker that searches the nearest message finds the first of several of one millisecond from the millisecond before."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOffsets:
-    """The queues at a time.
+    """The offsets of queues at a time.
 
     Attributes:
         offsets: Queue id → the first offset stored at or after the time; the end of the queue if there is none.
-        request_ms: The time for which the broker itself moves every queue to these offsets; None where no such is known.
+        request_ms: The time with which one request to the broker resets every queue to these offsets; None if none is known.
     """
 
     offsets: dict[int, int]
@@ -119,7 +119,7 @@ class ResetOrder:
 
 @dataclass(frozen=True, slots=True)
 class ResetResult:
-    """The offsets of before, and whether members moved the group."""
+    """The offsets before the reset, and whether the members of the group applied it."""
 
     snapshot: OffsetSnapshot
     by_members: bool
@@ -128,7 +128,7 @@ class ResetResult:
 class OffsetReset(Steps[ResetResult]):
     """A `Pending` of a `ResetResult`. The broker records each request that changes something before it acts.
 
-    It succeeds where the broker's own account agrees with the order: what it told the members, or the offsets it keeps.
+    It succeeds where the broker's report matches the order: the offsets that it sent to the members, or those that it stores.
     """
 
     def __init__(self, source: ClusterSource, snapshots: OffsetSnapshots, order: ResetOrder) -> None:
@@ -140,10 +140,10 @@ class OffsetReset(Steps[ResetResult]):
 
     def _begin(self) -> None:
         fields = {"consumerGroup": self._order.group, "topic": self._order.topic}
-        standing = self._source.ask(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
-        self._ask(ReadAnswer(standing, self._standing), self._keep)
+        stats = self._source.ask(AskBroker(RequestCode.GET_CONSUME_STATS, fields))
+        self._ask(ReadAnswer(stats, self._current_offsets), self._store)
 
-    def _standing(self, answer: BrokerAnswer) -> dict[int, int]:
+    def _current_offsets(self, answer: BrokerAnswer) -> dict[int, int]:
         if answer.notice:
             # Offsets that could not be read could not be restored.
             text = tr("Nothing was changed, as not all offsets could be kept for an undo. {reason}",
@@ -152,10 +152,10 @@ class OffsetReset(Steps[ResetResult]):
         stats = read_consume_stats(answer.body)
         return {queue.queue_id: one.consumer_offset for queue, one in stats.items() if queue.topic == self._order.topic}
 
-    def _keep(self, standing: dict[int, int]) -> None:
+    def _store(self, offsets: dict[int, int]) -> None:
         order = self._order
         # The broker returns 0 for a missing offset, which must not be restored.
-        moves = [replace(move, now=standing.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
+        moves = [replace(move, now=offsets.get(move.queue_id, move.now) if move.now >= 0 else -1) for move in order.moves]
         self._snapshot = snapshot_of(order.group, order.topic, order.now_ms, moves, order.reason)
         self._snapshots.add(self._snapshot)
         self._move(by_members=order.has_members)
@@ -164,12 +164,15 @@ class OffsetReset(Steps[ResetResult]):
         order = self._order
         if by_members:
             chain = RequestChain(self._source, online_requests(order.group, order.topic, order.moves, order.timestamp_ms))
-            self._ask(ReadAnswer(chain, self._told), lambda stands: self._judge(stands, by_members=True), self._refused)
+            self._ask(
+                ReadAnswer(chain, self._sent_offsets), lambda offsets: self._judge(offsets, by_members=True), self._refused
+            )
         else:
             chain = RequestChain(self._source, offline_requests(order.group, order.topic, order.moves))
             self._ask(chain, lambda _answers: self._read_back())
 
-    def _told(self, answers: list[BrokerAnswer]) -> dict[int, int]:
+    def _sent_offsets(self, answers: list[BrokerAnswer]) -> dict[int, int]:
+        """Queue id → the offset that the broker sent to the members."""
         tables = [read_reset_offsets(answer.body) for answer in answers]
         return {queue.queue_id: at for table in tables for queue, at in table.items() if queue.topic == self._order.topic}
 
@@ -179,9 +182,9 @@ class OffsetReset(Steps[ResetResult]):
         asked = RequestChain(self._source, [ask_group_offset(order.group, order.topic, queue_id) for queue_id in ids])
         self._ask(ReadAnswer(asked, _offsets), lambda found: self._judge(dict(zip(ids, found, strict=True)), by_members=False))
 
-    def _judge(self, stands: dict[int, int], *, by_members: bool) -> None:
+    def _judge(self, offsets: dict[int, int], *, by_members: bool) -> None:
         moves = self._order.moves
-        elsewhere = strayed(moves, stands, to_the_end=by_members and self._order.timestamp_ms == TO_THE_END)
+        elsewhere = strayed(moves, offsets, to_the_end=by_members and self._order.timestamp_ms == TO_THE_END)
         if elsewhere:
             move, at = elsewhere[0]
             self._failed(RemoteError(strayed_text(move, at, len(elsewhere), len(moves)), topic=self._order.topic))
@@ -191,23 +194,24 @@ class OffsetReset(Steps[ResetResult]):
 
     def _refused(self, error: OrbitError) -> None:
         if error.context.get("code") == ResponseCode.CONSUMER_NOT_ONLINE:
-            # The last member left meanwhile: no member is left to move the group.
+            # The last member has left meanwhile, so that no member can apply the reset.
             self._move(by_members=False)
         else:
             self._failed(error)
 
 
 def strayed_text(move: QueueMove, at: int, count: int, all_count: int) -> str:
-    """That queues went elsewhere, with the first of them as an example."""
+    """Says that queues are at other offsets than ordered, with the first of them as an example."""
     place = count_text(at) if at >= 0 else tr("an unknown offset")
     return tr(
-        "{count} of {all} went elsewhere: queue {queue} is at {at}, not at {after}. The offsets of before are saved: "
-        "the tab Offsets puts them back.",
+        "{count} of {all} went elsewhere: queue {queue} is at {at}, not at {after}. The former offsets are saved: "
+        "the tab Offsets restores them.",
         count=count, all=all_count, queue=move.queue_id, at=place, after=count_text(move.after),
     )  # fmt: skip
 
 
 def result_text(result: ResetResult, group: str) -> str:
     if result.by_members:
-        return tr("The members of {group} were told; each stops for about 10 s and goes on from the new offsets", group=group)
+        words = "The members of {group} were notified; each stops for about 10 s and continues from the new offsets"
+        return tr(words, group=group)
     return tr("{group} starts at the new offsets when its next client comes", group=group)

@@ -8,7 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.operations.tasks import Task, TaskList
 from gui.processes.child_process import ChildEnd, ChildProcess
 from gui.words.child_words import child_text

@@ -381,6 +381,8 @@ def open_in_desktop(path: Path) -> bool:
 
 
 class ReportNotice(QObject):
+    """Shows a notice when a report has ended with a result, until `close`."""
+
     def __init__(self, runner: ReportRunner, notify: Notify, navigate: Navigate, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._notify, self._navigate = notify, navigate

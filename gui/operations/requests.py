@@ -1,4 +1,4 @@
-"""Requests as one `Pending`: several in turn (`InTurn`, `RequestChain`), in `Steps`, read (`ReadAnswer`), `BegunLater`."""
+"""Requests as one `Pending`: `InTurn` and `RequestChain` (several), `Steps`, `ReadAnswer` (converted), `BegunLater`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RequestChain(InTurn[A]):
 
 
 class ReadAnswer(Generic[A, T]):
-    """A `Pending` of what ``read`` makes of an answer; an `OrbitError` that it raises is that of the request."""
+    """A `Pending` of the result of ``read`` for an answer; an `OrbitError` that ``read`` raises is the error of the request."""
 
     def __init__(self, pending: Pending[A], read: Callable[[A], T]) -> None:
         self._pending = pending

@@ -31,8 +31,8 @@ SHADES = 64
 class _NamedPlot(QWidget):
     """A plot that neither moves nor zooms, with a tip under the mouse: ``text_at`` returns it for (x, y), empty: none."""
 
-    def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, text_at: Callable[[float, float], str]) -> None:
+        super().__init__()
         self._text_at = text_at
         self._plot = pg.PlotWidget()
         self._plot.setMenuEnabled(False)
@@ -80,10 +80,9 @@ class CategoryBars(_NamedPlot):
         names: Sequence[str],
         values: Sequence[float],
         value_text: Callable[[float], str],
-        parent: QWidget | None = None,
     ) -> None:
         """Show values, one for each bar; NaN is drawn as nothing."""
-        super().__init__(theme, self.text_at, parent)
+        super().__init__(theme, self.text_at)
         self._names, self._values, self._value_text = list(names), list(values), value_text
         known = [0.0 if math.isnan(value) else value for value in values]
         places = np.arange(len(names))
@@ -127,10 +126,9 @@ class CategoryGrid(_NamedPlot):
         values: NDArray[np.float64],
         *,
         value_text: Callable[[float], str],
-        parent: QWidget | None = None,
     ) -> None:
         """Show values: float64 [rows, columns], NaN where nothing is known; the first row is on top."""
-        super().__init__(theme, self.text_at, parent)
+        super().__init__(theme, self.text_at)
         self._rows, self._columns, self._values, self._value_text = list(rows), list(columns), values, value_text
         known = values[np.isfinite(values)]
         self._image = pg.ImageItem(np.where(np.isfinite(values), values, 0.0), axisOrder="row-major")

@@ -21,6 +21,8 @@ def lone_points(y: Floats) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class ChartSeries:
+    """A line of a chart: its name and its look."""
+
     key: str
     title: str
     """English; shown through `tr`."""

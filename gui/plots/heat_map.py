@@ -66,9 +66,8 @@ class HeatMap(TimePlot, Drawn):
         times: TimeZoneChoice,
         state: State,
         value_text: Callable[[float], str] = count_text,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(theme, parent, times=times)
+        super().__init__(theme, times=times)
         self._times = times
         self._state = state
         self._value_text = value_text
@@ -309,8 +308,8 @@ def _last_known(matrix: Matrix, row: int) -> float:
 class HeatScale(Drawn):
     """Colour scale of a heat map: ``0 ▁▂▅█ 5.1k``."""
 
-    def __init__(self, theme: ThemeManager, state: State, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager, state: State) -> None:
+        super().__init__(theme)
         self._state = state
         self._text = ""
         self.setFixedHeight(16)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
 
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
@@ -111,8 +110,8 @@ class LifeLinePicture(Drawn):
 
     lane_chosen = Signal(int)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent, times=times)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(theme, times=times)
         self._times = times
         self.lanes: Sequence[LifeLane] = ()
         self._compressed = True

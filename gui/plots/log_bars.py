@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
-from PySide6.QtWidgets import QWidget
 
 from gui.plots.stacked_bars import LABEL_HEIGHT, plot_box
 from gui.plots.value_scale import AXIS_WIDTH
@@ -35,8 +34,8 @@ class LogBar:
 class LogBars(Drawn):
     """A bucket with a count of 1 has a bar of a third of a decade, an empty one none."""
 
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(theme)
         self._bars: Sequence[LogBar] = ()
         self._decades = DECADES_MIN
         self.setMinimumHeight(110)

@@ -51,8 +51,8 @@ class OwnershipPicture:
 class OwnershipStrip(TimePlot, Drawn):
     """Rows are queues, time runs to the right; unowned and unrecorded times are empty."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent, times=times)
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+        super().__init__(theme, times=times)
         self._times = times
         self.picture = OwnershipPicture()
         self.setMinimumHeight(90)

@@ -1,4 +1,4 @@
-"""`StackedBars`: counts in equal parts of a time, in layers. Drawn by hand, without pyqtgraph."""
+"""`StackedBars`: counts in equal parts of a time span, one colour a layer. Drawn by hand, without pyqtgraph."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LABEL_GAP = 10
 
 
 def plot_box(widget: QWidget) -> QRectF:
-    """The place of the bars in a widget, without axis and labels."""
+    """The rectangle of the bars in a widget, without axis and labels."""
     width, height = widget.width() - AXIS_WIDTH, widget.height() - LABEL_HEIGHT - TOP_SPACE
     return QRectF(AXIS_WIDTH, TOP_SPACE, max(1, width), max(1, height))
 
@@ -34,8 +34,8 @@ class BarLayer:
     """One colour of the bars.
 
     Attributes:
-        title: Shown in tips, in the language of the window.
-        counts: One for each part; NaN is not known, and drawn as nothing.
+        title: In the language of the window.
+        counts: One for each part; NaN: unknown, drawn as nothing.
         state: Sets the colour.
         series: Series colour instead; -1: none.
     """
@@ -52,10 +52,8 @@ class BarLayer:
 class StackedBars(TimePlot, Drawn):
     """Bars from 0 up, with a tip for each."""
 
-    def __init__(
-        self, theme: ThemeManager, parent: QWidget | None = None, *, value_text: Callable[[float], str] = count_text
-    ) -> None:
-        super().__init__(theme, parent)
+    def __init__(self, theme: ThemeManager, *, value_text: Callable[[float], str] = count_text) -> None:
+        super().__init__(theme)
         self._value_text = value_text
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()
@@ -65,6 +63,7 @@ class StackedBars(TimePlot, Drawn):
         """Begin of the first part and end of the last one."""
         self._view: Span = (0.0, 0.0)
         self._is_held = False
+        """Whether `preview` keeps the shown time."""
         self._above = TOP_SPACE
         self.setMinimumHeight(90)
 
@@ -76,8 +75,8 @@ class StackedBars(TimePlot, Drawn):
         Args:
             labels: Names of the parts.
             layers: Their counts.
-            span: Begin of the first part and end of the last one; None: of no interest.
-            view: The shown time; None: the span.
+            span: Begin of the first part and end of the last one, s since the epoch; None: the parts have no times.
+            view: The shown part of the span; None: all of it.
         """
         self._labels, self._layers = labels, layers
         self._span = span or (0.0, float(len(labels)))
@@ -98,12 +97,12 @@ class StackedBars(TimePlot, Drawn):
 
     def tip_at(self, at: QPointF) -> str:
         if self.is_joined:
-            return ""  # the cursor shows them at once
+            return ""  # the cursor of the link shows the values
         part = self._part_at(self.seconds_at(at.x()))
         return self.text_of(part) if part is not None and self.inside().contains(at) else ""
 
     def _part_at(self, at_s: float) -> int | None:
-        """The part of a time; None for another time."""
+        """The part that contains a time; None outside the span."""
         (from_s, to_s), parts = self._span, len(self._labels)
         if not from_s <= at_s <= to_s or not parts:
             return None
@@ -166,7 +165,7 @@ class StackedBars(TimePlot, Drawn):
         painter.end()
 
     def _shown_parts(self) -> range:
-        """The parts that are at least partly in the shown time."""
+        """The parts that overlap the shown time."""
         first, last = (self._part_at(min(max(at_s, self._span[0]), self._span[1])) for at_s in self._view)
         return range(first or 0, (last or 0) + 1)
 
@@ -191,7 +190,7 @@ class StackedBars(TimePlot, Drawn):
         shown, metrics = self._shown_parts(), QFontMetrics(painter.font())
         width = self._left_of(shown.start + 1) - self._left_of(shown.start)
         every = max(1, math.ceil((metrics.horizontalAdvance(self._labels[0]) + LABEL_GAP) / width))
-        # The same parts are named however the bars are moved.
+        # Multiples, so that the same parts keep their labels while the bars move.
         for part in range(math.ceil(shown.start / every) * every, shown.stop, every):
             left = self._left_of(part)
             if left >= plot.left() and left + metrics.horizontalAdvance(self._labels[part]) <= self.width():

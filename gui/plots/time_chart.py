@@ -21,10 +21,10 @@ from gui.plots.chart_axes import TimeAxis, ValueAxis, ValueGrid
 from gui.plots.chart_legend import ChartLegend
 from gui.plots.chart_lines import PaintedLine, paint_grid, paint_lines
 from gui.plots.chart_link import Point, Span, TimePlot, TipLine
-from gui.plots.chart_marks import LANE_SHARE_MAX, MarkLines, name_ground
 from gui.plots.chart_parts import FILL_ALPHA, ChartNote, ForecastLines
 from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries, Floats, lone_points
 from gui.plots.light_plot import LightPlot
+from gui.plots.mark_lines import LANE_SHARE_MAX, MarkLines, name_ground
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.widgets.basic import column
@@ -64,7 +64,6 @@ class TimeChart(TimePlot, QWidget):
         value_text: Callable[[float], str] = short_count_text,
         tick_text: Callable[[float], str] = short_count_text,
         binary: bool = False,
-        parent: QWidget | None = None,
     ) -> None:
         """Create an empty chart.
 
@@ -75,9 +74,8 @@ class TimeChart(TimePlot, QWidget):
             value_text: Format of a value in legend and tip.
             tick_text: Format of a tick.
             binary: Ticks at multiples of 1,024 instead of 1,000, for bytes.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         self._theme = theme
         self._times = times
         self.series = tuple(series)

@@ -112,7 +112,7 @@ class ChartTable(FittedDialog):
 
 def show_table(chart: TimeChart, theme: ThemeManager, times: TimeZoneChoice) -> ChartTable:
     """Open the figures of a chart as a table."""
-    # Of the page, which knows what the lines are.
+    # A child of the page, so that F1 explains its columns.
     table = ChartTable(chart, theme, times, page_around(chart) or chart.window())
     table.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     table.show()

@@ -1,4 +1,7 @@
-"""What all charts over time of a page have in common: zoom, pan, selection, cursor, keys, a menu, and figures as a table."""
+"""`ChartTools`: what charts over time have in common: zoom, selection, cursor, keys, a menu, pictures, figures as a table.
+
+`window_link` lets the charts of a page follow the time range of the window; `RuleLine` shows the threshold of an alert rule.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
 from gui.operations.alert_center import SEVERITY_STATES
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.plots.chart_gestures import ChartGestures
 from gui.plots.chart_link import ChartLink, Span, TimePlot
 from gui.plots.chart_overlay import PlotOverlay
@@ -32,7 +35,7 @@ from monitoring.alert_watch import number_text
 
 
 class WindowRange(QObject):
-    """A `gui.plots.chart_link.ShownRange`.
+    """The time range of the window as the `gui.plots.chart_link.ShownRange` of a link.
 
     Signals:
         changed: Another span is shown.
@@ -126,11 +129,11 @@ class ChartTools(QObject):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if not isValid(watched) or not isValid(self.plot):
-            # A chart that is deleted while the keyboard is there loses the focus when it is none any more: using it is the end.
+            # A chart that is deleted with the focus gets this event after its end, and must not be used.
             return False
         if event.type() in (QEvent.Type.FocusIn, QEvent.Type.FocusOut):
             if self.chart is not None:
-                # Only then: told at each new figure, it would never be silent.
+                # Only with the focus: a screen reader would read each new figure.
                 self.plot.focused().setAccessibleDescription(self.chart.described())
             self.plot.surface().update()  # the ring comes or goes
         elif event.type() == QEvent.Type.LanguageChange:

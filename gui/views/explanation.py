@@ -178,7 +178,7 @@ def age_words(explained: Explained, page: ExplainedPage) -> str:
     if at_ms < 0 and explained.terms[-1][1].origin in _LIVE:
         at_ms = page.taken_ms
     if at_ms < 0:
-        return tr("Not noted here: the origin says how often it is read. Refresh (F5) reads it anew.")
+        return tr("Not noted here: the origin says how often it is read. Refresh (F5) reads it again.")
     return tr("{age}, read at {time}", age=age_text(at_ms, now_ms), time=page.times.seconds(at_ms))
 
 

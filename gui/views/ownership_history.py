@@ -56,15 +56,15 @@ class OwnershipHistory(Panel):
         self._span = (0, 0)
         self._query: LatestQuery[Ownership] = LatestQuery(self)
         self._events_query: LatestQuery[EventPage] = LatestQuery(self)
-        self._is_told = True
+        self._is_reported = True
         self._owned = NOTHING
         self.strip = said(OwnershipStrip(context.theme, context.times), name="Owners of the queues")
         self.fault = Notice(context.theme)
         fill(self.content, self.fault, (self.strip, 1))
 
-    def show_group(self, group: str, from_ms: int, to_ms: int, *, is_told: bool = True) -> None:
-        """Show a group over a time, ms since the epoch; ``is_told`` says whether brokers report the owners of queues."""
-        self._is_told = is_told
+    def show_group(self, group: str, from_ms: int, to_ms: int, *, is_reported: bool = True) -> None:
+        """Show a group over a time, ms since the epoch; ``is_reported`` says whether brokers report the owners of queues."""
+        self._is_reported = is_reported
         if group != self.group:
             self.forget(group)
         if not group or self._is_fresh(from_ms, to_ms) or self._context.source.status is not SourceStatus.READY:
@@ -95,10 +95,10 @@ class OwnershipHistory(Panel):
 
     def _take(self, owned: Ownership) -> None:
         self._owned = owned
-        if not self._is_told:
+        if not self._is_reported:
             self.fault.set(
                 lambda: tr(
-                    "Owners are not recorded here: brokers do not tell who owns a queue, clients do when they are asked."
+                    "Owners are not recorded here: brokers do not report who owns a queue, clients do when they are asked."
                 ),
                 "",
                 State.INFO,
@@ -110,8 +110,8 @@ class OwnershipHistory(Panel):
         self._draw()
 
     def _take_events(self, page: EventPage) -> None:
-        told = zip(page.at_ms, page.text, strict=True)
-        self.rebalances = [Rebalance(number, at_ms, text) for number, (at_ms, text) in enumerate(told)]
+        changes = enumerate(zip(page.at_ms, page.text, strict=True))
+        self.rebalances = [Rebalance(number, at_ms, text) for number, (at_ms, text) in changes]
         self.rebalanced.emit(page.total)
         self._draw()
 

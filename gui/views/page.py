@@ -142,8 +142,8 @@ class PageView(QWidget):
     title_changed = Signal(str)
     place_changed = Signal(dict)
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         self.context = context
         self.setProperty("role", "page")
         self.header = PageHeader(context.theme, self)
@@ -265,11 +265,11 @@ class PageView(QWidget):
         super().changeEvent(event)
         if event.type() == QEvent.Type.LanguageChange:
             self._words_are_old = True
-            # In the turn after Qt has told all widgets: both in one would be felt.
+            # In the turn after Qt has notified all widgets, because both in one turn would be noticeable.
             next_turn(self, self._language_changed)
 
     def _language_changed(self) -> None:
-        # A page that lies behind is written when it is shown, for the same reason.
+        # A hidden page is written when it is shown, for the same reason.
         if self.isVisible():
             self._write_words()
         self.title_changed.emit(self.tab_title())

@@ -191,7 +191,7 @@ class StagedSettings(Panel, Generic[T]):
         changes = self.form.changes
         if wanted is None or not changes:
             return None
-        # Each broker keeps what is its own and was not changed in the form.
+        # Each broker keeps its own values of the fields that were not changed in the form.
         typed = {change.field.key: change.after for change in changes}
         subject = self._subject
         after = {broker: subject.changed(has, {**subject.values(has), **typed}) for broker, has in self._present.items()}

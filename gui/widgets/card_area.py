@@ -20,8 +20,8 @@ class CardArea(QWidget):
 
     chosen = Signal(str)
 
-    def __init__(self, rects: Callable[[], Mapping[str, QRectF]], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, rects: Callable[[], Mapping[str, QRectF]]) -> None:
+        super().__init__()
         self._rects_of_cards = rects
         self._hovered = ""
         self._current = ""

@@ -1,6 +1,7 @@
-"""Containers of pages: tabs and scroll areas with names for screen readers, and parts that are made later.
+"""Containers of pages: named tabs and scroll areas, parts that are made later, and `BesideRow`, which wraps its last part.
 
 A page opens before all of it exists: `LazyTab` is made when it is first shown, `LaterPart` by itself once its page is shown.
+Tabs and scroll areas have names for screen readers.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ class PartBar(QTabBar):
 
 
 class Parts(QTabWidget):
+    """The parts of a page as tabs, of which it shows one."""
+
     def __init__(self) -> None:
         super().__init__()
         self.setTabBar(PartBar())
@@ -125,12 +128,12 @@ class LaterPart(LazyTab[W]):
             next_turn(self, self._fill_made)
 
 
-WIDE_AGAIN = 24
-"""Hysteresis in px before the row turns back: a scroll bar that appears with the turn takes width too."""
+TURN_HYSTERESIS_PX = 24
+"""Of `BesideRow`, before its last part moves up again: a scroll bar that appears with the turn takes width too."""
 
 
 class BesideRow(QWidget):
-    """As narrow as two of its parts may be; each part has the weight of its width.
+    """Parts side by side; the last one is below the others where they do not fit. Each part has a weight for its width.
 
     Signals:
         turned: The last part moved below, or beside again; carries which.
@@ -185,7 +188,7 @@ class BesideRow(QWidget):
         return done
 
     def _turn(self) -> None:
-        is_narrow = self.width() < _sum_of_widths(self._hints()) + (WIDE_AGAIN if self.is_turned else 0)
+        is_narrow = self.width() < _sum_of_widths(self._hints()) + (TURN_HYSTERESIS_PX if self.is_turned else 0)
         if is_narrow != self.is_turned:
             self.is_turned = is_narrow
             self._place()

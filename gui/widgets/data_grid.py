@@ -256,10 +256,9 @@ class DataGrid(QWidget, Generic[R]):
         *,
         row_height: int | None = None,
         several: bool = False,
-        parent: QWidget | None = None,
     ) -> None:
         """Create the table; ``row_height`` in px is for tables with room for a number of rows, None: the user's choice."""
-        super().__init__(parent)
+        super().__init__()
         self.model = model
         self.selected_key: Hashable | None = None
         """Key of the selected row; kept while the row is filtered away."""

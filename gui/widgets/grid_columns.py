@@ -1,7 +1,7 @@
-"""`GridColumns`: visibility, width and order of the columns of a `DataGrid`; the user's choice is remembered.
+"""`GridColumns`: visibility, width and order of the columns of a `DataGrid`; `ColumnPresets`: named sets of them.
 
-In a narrow table, columns that give way are hidden. On a page with a memory the menu of the header hides and shows columns and
-stores named sets of them; borders and headings can be dragged.
+In a narrow table, columns that give way are hidden. On a page that is a `ColumnMemory` the choice of the user is kept: the menu
+of the header hides and shows columns and stores sets of them; borders and headings can be dragged.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 PRESETS_MAX = 20
-NAME_CHARACTERS_MAX = 60
-PRESETS_END = "-presets"
-"""Suffix of their keys."""
+PRESET_NAME_CHARACTERS_MAX = 60
+PRESETS_SUFFIX = "-presets"
+"""Of the key under which the presets of a table are stored."""
 
 
 @runtime_checkable
@@ -45,11 +45,11 @@ class ColumnMemory(Protocol):
 
 
 class ColumnPresets:
-    """Names → texts of `gui.widgets.grid_columns`, for the table of ``key``."""
+    """Named sets of the columns of the table of ``key``, each as the text that `ColumnMemory` stores."""
 
     def __init__(self, memory: ColumnMemory, key: str) -> None:
         self._memory = memory
-        self._key = key + PRESETS_END
+        self._key = key + PRESETS_SUFFIX
 
     @property
     def known(self) -> dict[str, str]:
@@ -64,7 +64,7 @@ class ColumnPresets:
 
     def save(self, name: str, columns: str) -> None:
         """Store the columns under a name, which may exist."""
-        self._write(self.known | {name[:NAME_CHARACTERS_MAX]: columns})
+        self._write(self.known | {name[:PRESET_NAME_CHARACTERS_MAX]: columns})
 
     def forget(self, name: str) -> None:
         self._write({known: columns for known, columns in self.known.items() if known != name})
@@ -78,6 +78,8 @@ KEY_CHARACTERS_MAX = 120
 
 
 class GridColumns(QObject):
+    """Applies the choices of page and user to a table, within the width that it has."""
+
     def __init__(self, view: QTableView, model: ColumnTableModel[Any]) -> None:
         super().__init__(view)
         self._view = view

@@ -1,4 +1,4 @@
-"""`SegmentedControl`, `UnitField`, `SearchField`, and number fields with a unit."""
+"""Fields of forms: `NameBox`, `SegmentedControl`, `UnitField`, `SearchField`, and number fields with a unit."""
 
 from __future__ import annotations
 
@@ -144,6 +144,8 @@ def write_count(field: QSpinBox, one: str, several: str) -> None:
 
 
 class UnitField(QLineEdit):
+    """A text field that shows a unit at its right edge."""
+
     def __init__(self) -> None:
         super().__init__()
         self._unit = PlainLabel(self)

@@ -11,7 +11,7 @@ from bisect import bisect_right
 
 from PySide6.QtCore import QMimeData, QSignalBlocker, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit
 
 from gui.widgets.popups import new_menu
 from gui.words.plain_text import tip_text
@@ -35,8 +35,8 @@ class LongTextEdit(QPlainTextEdit):
     EDITED_LINE_MAX = 4_000
     """A text with a longer line is held, too."""
 
-    def __init__(self, parent: QWidget | None = None, *, editable: bool = False) -> None:
-        super().__init__(parent)
+    def __init__(self, *, editable: bool = False) -> None:
+        super().__init__()
         self._is_editable = editable
         self._whole: str | None = None
         """The text, where Qt has not all of it as it is."""

@@ -1,4 +1,4 @@
-"""Texts in place of content, above or below it: empty and error states, the banner of the window, the age of figures."""
+"""Texts in place of content, above or below it: `Placeholder`, `Notice`, `MissingNote`, `Banner`, `AgeNote`."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Notice(QFrame):
         action: Words = "",
         on_action: Callable[[], object] | None = None,
     ) -> None:
-        """Show a remark; an empty title hides it. ``state`` is `State.WARNING` only for what needs a person.
+        """Show a remark; an empty title hides it. ``state`` is `State.WARNING` only where a person must act.
 
         ``action`` is the text of a button that calls ``on_action``.
         """
@@ -176,7 +176,7 @@ class Notice(QFrame):
 
 
 class MissingNote(WrappedLabel):
-    """What a list lacks, and why, below it; wrapped, because a reason may be longer than a page is wide."""
+    """The missing part of a list, with the reason, below it; wrapped, because a reason may be longer than a page is wide."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -223,19 +223,19 @@ class Banner(QFrame):
         self.show()
 
 
-TOLD_MS = 3_000
-"""A round of figures takes a second and the time of its requests: what is younger is of one look."""
+ONE_ROUND_MS = 3_000
+"""Figures of at most this age were read in one round, which takes a second and the time of its requests."""
 
 
 def age_text(age_ms: int) -> str:
-    """The age of the oldest part in words; empty where all is of one look."""
-    if age_ms <= TOLD_MS:
+    """The age of the oldest figures in words; empty where all were read in one round."""
+    if age_ms <= ONE_ROUND_MS:
         return ""
     return tr("The oldest of these figures were read {time} ago.", time=duration_text(age_ms // 1_000 * 1_000))
 
 
 class AgeNote(ElidedLabel):
-    """A line below a table; hidden while all of it is of one look."""
+    """The age of the oldest figures of a table, in a line below it; hidden while all were read in one round."""
 
     def __init__(self) -> None:
         super().__init__(role="caption")
@@ -243,7 +243,7 @@ class AgeNote(ElidedLabel):
         self.hide()
 
     def show_age(self, age_ms: int) -> None:
-        """Show the age of the oldest part of the table."""
+        """Show the age of the oldest figures of the table."""
         words = age_text(age_ms)
         self.setText(words)
         self.setVisible(bool(words))

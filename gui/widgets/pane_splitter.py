@@ -1,4 +1,4 @@
-"""`PaneSplitter`: a list and its detail pane side by side; one below the other in a narrow window."""
+"""`PaneSplitter`: a list and its detail pane, one below the other in a narrow window; `splitter`: a `QSplitter` of parts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gui.theme.tokens import Size
 
 NARROW = 860
 """Below this width, px, the panes are stacked; also where they do not fit side by side."""
-WIDE_AGAIN = 40
-"""Hysteresis in px before they turn back: a scroll bar that appears with the turn takes width too."""
+TURN_HYSTERESIS_PX = 40
+"""Before they are side by side again: a scroll bar that appears with the turn takes width too."""
 UPPER_SHARE = 0.42
 """Share of the height for the first of the stacked panes."""
 UPPER_MIN = 200
@@ -70,8 +70,8 @@ class PaneSplitter(QWidget):
 
     def _arrange(self) -> None:
         hints, width = self._hints(), self.width()
-        wanted = max(NARROW, sum(hint.width() for hint in hints) + self._gaps(hints)) + (WIDE_AGAIN if self.is_turned else 0)
-        is_narrow = width < wanted
+        wanted = max(NARROW, sum(hint.width() for hint in hints) + self._gaps(hints))
+        is_narrow = width < wanted + (TURN_HYSTERESIS_PX if self.is_turned else 0)
         if is_narrow and not self.is_turned:
             self._side_by_side = self.splitter.sizes()
             self.splitter.setOrientation(Qt.Orientation.Vertical)
@@ -97,7 +97,7 @@ class PaneSplitter(QWidget):
 
 
 def splitter(direction: Qt.Orientation, *parts: tuple[QWidget, int, int]) -> QSplitter:
-    """Parts with a gap that can be dragged: each with its px at first, and its share of more room."""
+    """Parts with a gap that can be dragged; each with its first size in px and its stretch."""
     made = QSplitter(direction)
     for place, (part, _size, share) in enumerate(parts):
         made.addWidget(part)

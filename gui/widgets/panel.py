@@ -30,11 +30,9 @@ TERM = "term"
 class Panel(QFrame):
     """A card: title line with subtitle and actions, content in ``self.content``."""
 
-    def __init__(
-        self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, title: str = "", subtitle: str = "", *, flush: bool = False, spacing: int = 8) -> None:
         """Create the card; ``flush`` lets the content reach the border, as tables do."""
-        super().__init__(parent)
+        super().__init__()
         self.setProperty("role", "panel")
         self._head = QWidget()
         self._head.setFixedHeight(HEAD_HEIGHT)
@@ -169,15 +167,15 @@ class Tile(QFrame):
             super().keyPressEvent(event)
 
 
-WIDE_AGAIN = 16
-"""Hysteresis in px before the texts return."""
+UNFOLD_HYSTERESIS_PX = 16
+"""Before the texts of a `FoldingPanel` return."""
 
 
 class FoldingPanel(Panel):
-    """As narrow as it may be with glyphs alone; the texts are then the tips of the buttons."""
+    """A panel whose buttons lose their texts where these do not fit; the texts are then their tool tips."""
 
-    def __init__(self, title: str = "", *, flush: bool = False, parent: QWidget | None = None) -> None:
-        super().__init__(title, flush=flush, parent=parent)
+    def __init__(self, title: str = "", *, flush: bool = False) -> None:
+        super().__init__(title, flush=flush)
         self._words: dict[IconButton, str] = {}
         self._tips: dict[IconButton, str] = {}
         self.is_folded = False
@@ -208,7 +206,7 @@ class FoldingPanel(Panel):
     def _fold(self) -> None:
         margins = self.contentsMargins()
         room = self.width() - margins.left() - margins.right() - 2
-        whole = self._head_width() + (self._all_words_width() + WIDE_AGAIN if self.is_folded else 0)
+        whole = self._head_width() + (self._all_words_width() + UNFOLD_HYSTERESIS_PX if self.is_folded else 0)
         if (room < whole) != self.is_folded:
             self.is_folded = not self.is_folded
             for button in self._words:

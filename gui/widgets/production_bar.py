@@ -78,7 +78,7 @@ def production_name(widget: QWidget | None) -> str:
     return ""
 
 
-HEIGHT = 3
+STRIPE_HEIGHT = 3
 
 
 class ConnectionStripe(QWidget):
@@ -86,7 +86,7 @@ class ConnectionStripe(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setFixedHeight(HEIGHT)
+        self.setFixedHeight(STRIPE_HEIGHT)
         self.colour = ""
         self.hide()
 

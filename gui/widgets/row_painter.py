@@ -1,9 +1,10 @@
-"""Paints the rows of `DataGrid`: text, chips, dots, sparklines, bars and section headings. No widgets in cells.
+"""`RowPainter`: paints the rows of a `DataGrid`, without widgets in cells; `GridDelegate`: the size that a cell needs.
 
 All rows are painted at once, not cell by cell through Qt's delegate: a page of 30 rows × 8 columns takes about a third of the
 time, because fonts, places and colours are looked up once for a column and Qt calls no Python for a cell.
 
-Lanes and pips: pending messages before their due time, and steps taken of those allowed. Painted, no widgets.
+`paint_lane` paints pending messages before their due time, `paint_pips` the steps taken of those allowed, `paint_move` an
+offset before and after a reset.
 """
 
 from __future__ import annotations
@@ -152,6 +153,8 @@ class _ColumnPlace:
 
 
 class RowPainter:
+    """Paints texts, chips, dots, sparklines, bars and section headings in the colours of the theme."""
+
     def __init__(self, theme: ThemeManager) -> None:
         self._theme = theme
         self.hovered_row = -1

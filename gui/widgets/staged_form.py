@@ -54,6 +54,8 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Change:
+    """A staged value of a field, beside the value before."""
+
     field: FormField
     before: Value
     after: Value

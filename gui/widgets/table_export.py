@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from broker_core.api import csv_bytes
 from gui.event_loop.turns import next_turn
 from gui.models.table import Column, ColumnTableModel
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.theme.tokens import State
 from gui.widgets.popups import ask_to_save
 from gui.words.error_words import kept_line

@@ -190,7 +190,7 @@ _EVENT_STATES = {
 
 
 _ALSO = " Not all brokers answered, "
-"""Begin of what stands behind other notices while brokers are lost."""
+"""Between a notice and the reasons of brokers that did not answer."""
 
 
 def broker_text(text: str) -> str:
@@ -234,7 +234,7 @@ NAMES_SHOWN = 6
 
 
 def repeated_words(kind: str) -> Callable[[Sequence[str]], str] | None:
-    """Words for several events of a kind, from what each is about; None for kinds that come one by one."""
+    """Makes one text of several events of a kind from their subjects; None for kinds whose events are shown one by one."""
     form = _REPEATED.get(kind)
     return None if form is None else partial(_repeated_text, form)
 

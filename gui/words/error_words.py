@@ -28,7 +28,7 @@ _OF_KINDS = {
     "StorePermissionError": "This user may not read or write the store. Change its permissions, or choose another one.",
     "StoreFullError": "The disk is full. Free some room and try again.",
     "StoreReadOnlyError": "The store takes no changes: it is open for reading, or a sync to the disk failed.",
-    "CorruptStoreError": "A file of the store is damaged. “orbit store verify” tells which, and where.",
+    "CorruptStoreError": "A file of the store is damaged. “orbit store verify” names the file and the place.",
     "MissingPartError": "A part of Orbit is not installed. The details say which, and how to install it.",
     "StoreError": "The store could not be used. Look at the disk and at the log of the broker, then try again.",
     "CodecError": "What came is not in the form it should have. The other side may be of another version.",

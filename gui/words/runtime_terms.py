@@ -8,10 +8,10 @@ from __future__ import annotations
 from gui.words.term_origins import Origin, Term
 
 _TEXTS = {
-    "store/Figure": "A figure that brokers tell of themselves; F1 on its row says what it is.",
+    "store/Figure": "A figure that brokers report of themselves; F1 on its row explains it.",
     "store/What it is": "What the figure means, as F1 on its row says it with its unit.",
     "store/Of each broker": (
-        "What the broker with this name tells. In amber: far from what the other brokers tell. A dash: it does not tell it."
+        "What the broker with this name reports. In amber: far from those of the other brokers. A dash: it is not reported."
     ),
     "store/Note": "Whether a broker is far from the others in this figure; how far that is depends on the figure.",
     "store/RocketMQ": "Version of RocketMQ that the broker runs.",
@@ -33,7 +33,7 @@ _TEXTS = {
     "store/Disk free": "Free part of the disk that holds the store. [bytes]",
     "store/Put rate, 10 s": "Messages that the broker stored a second, mean of the last 10 s. [messages/s]",
     "store/Put rate, 10 min": (
-        "Messages that the broker stored a second, mean of the last 10 min; told when it has run for so long. [messages/s]"
+        "Messages that the broker stored a second, mean of the last 10 min; reported once it has run for so long. [messages/s]"
     ),
     "store/Put latency p99": (
         "Time in which all but one of a hundred puts of the last whole minute were stored; a dash where nothing was put. [ms]"

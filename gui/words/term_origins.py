@@ -19,7 +19,7 @@ class Origin(Enum):
         "(orbit/history.db): a sample each second for a day, then each ten seconds, then each minute."
     )
     CONFIG = (
-        "The broker's table of topics (config/topics.json; of an attached cluster GET_ALL_TOPIC_CONFIG), told when "
+        "The broker's table of topics (config/topics.json; of an attached cluster GET_ALL_TOPIC_CONFIG), read when "
         "it changes, at the latest after ten seconds."
     )
     ROUTE = "The route that the name server gives clients (GET_ROUTEINFO_BY_TOPIC), read when the topic is opened and with F5."
@@ -37,7 +37,7 @@ class Origin(Enum):
     IN_FLIGHT = (
         "The deliveries that the broker keeps in memory until they are acknowledged, read each second while the tab is shown."
     )
-    MESSAGE = "The record of the message in the commit log, read with the list; F5 reads it anew."
+    MESSAGE = "The record of the message in the commit log, read with the list; F5 reads it again."
     LOOKS = (
         "The first messages of parts of the time, read once each while the topic is shown, laid on the rates of the history."
     )

@@ -27,7 +27,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "Age of the oldest message that the group has not consumed: the store time of the message at its offset, against "
             "now. [time]"
         ),
-        "store/Broker": "Name of the broker, as the name server tells it.",
+        "store/Broker": "Name of the broker, as the name server reports it.",
         "Broker offset": "The end of the queue: the offset that the next message gets. [offset]",
         "messages/Consumption": (
             "How many of the groups with a position on the topic have an offset past the message. What a group failed on, or "
@@ -42,8 +42,8 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "Messages from the new offset to the one of now: the group gets them once more. [messages]"
         ),
         "Standing": (
-            "What no lag tells: how far the group is beyond the end of the queue, as after its topic was made anew, and how "
-            "many messages were deleted before the group read them. [messages]"
+            "What no lag shows: how far the group is beyond the end of the queue, as after its topic was created again, and "
+            "how many messages were deleted before the group read them. [messages]"
         ),
         "consumers/Lag after": "Messages from the new offset to the end of the queue. [messages]",
         "consumers/Now at": "The offset that the group has committed for this queue. [offset]",
@@ -73,7 +73,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Last write": "Store time of the newest message. Of an attached cluster as of the last look at the topic.",
         "Late p50": (
             "How late half of the messages of the last minute were delivered, after their due time. Attached clusters do not "
-            "tell it. [ms]"
+            "report it. [ms]"
         ),
         "Level": "Number of the delay level, from 1.",
         "Max offset": "The offset that the next message gets: one past the newest message. [offset]",
@@ -90,8 +90,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "committed offsets. [messages/s]"
         ),
         "Owner": (
-            "The client that the queue is assigned to now. Brokers of an attached cluster do not tell it: there it is the "
-            "client that says so itself."
+            "The client that the queue is assigned to now. Brokers of an attached cluster do not report it; its clients do."
         ),
         "Pending": "Messages that wait in the level: end of its queue less what was delivered. [messages]",
         "Queue": "Number of the queue; of several brokers with the broker's name.",
@@ -108,7 +107,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "topic/State": "What the group does on the topic: keeps up, lags, stands still, is offline.",
         "Topic": "Name of the topic.",
         "Trend": "Lag of the group over the last 15 minutes, drawn from the window's own record.",
-        "store/Version": "Version of RocketMQ that the broker tells.",
+        "store/Version": "Version of RocketMQ that the broker reports.",
         "p99 ms": "How late all but one of a hundred messages of the last minute were delivered, after their due time. [ms]",
         "15 min": "The last quarter of an hour of the figure beside it, from the window's own record; gaps are gaps.",
         "Messages in": (
@@ -118,8 +117,8 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Messages out": (
             "Messages that consumers took, mean over the last 4 s; a message counts once for each group. Of an attached "
-            "cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is told below the figure. "
-            "[messages/s]"
+            "cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is shown below the "
+            "figure. [messages/s]"
         ),
         "Consumer lag": (
             "Messages that groups have not consumed: end of each queue less committed offset, over all groups but the broker's "
@@ -127,7 +126,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Put latency p99": (
             "Time in which all but one of a hundred puts of the last 10 s were stored, measured in the broker. Attached "
-            "clusters do not tell it. [ms]"
+            "clusters do not report it. [ms]"
         ),
         "Dead letters": "Messages in dead letter topics that the store still has. [messages]",
         "Disk used": "Used part of the disk that holds the store, whoever uses it; below it the size of this store. [%]",
@@ -141,22 +140,22 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "delay/Lateness p99": (
             "How late all but one of a hundred messages of the last minute were delivered, after their due time. Attached "
-            "clusters do not tell it. [ms]"
+            "clusters do not report it. [ms]"
         ),
         "delay/Lateness": (
             "How many deliveries of the last hour came how late after their due time; a bar ends where the next one begins. "
-            "Those of delay levels and of timers together, counted since the broker was started. Attached clusters do not tell "
-            "it. [deliveries]"
+            "Those of delay levels and of timers together, counted since the broker was started. Attached clusters do not "
+            "report it. [deliveries]"
         ),
         "Message flow": (
             "What producers sent, where it waits and what became of it. Rates are means over the last 4 s, from the ends of "
             "the queues, each message once: a delayed or half message counts when it is sent, not again when it is delivered. "
             "That is why the sum may be less than Messages in, which counts each record that the broker stored. A dash: the "
-            "brokers do not tell what is needed to take it apart. [messages/s]"
+            "brokers do not report the parts. [messages/s]"
         ),
         "State of transactions": (
             "How many transactions are in each state: undecided ones now, decided ones since the broker was started. Attached "
-            "clusters tell how far the queues are, not the counts. [transactions]"
+            "clusters report how far the queues are, not the counts. [transactions]"
         ),
     },
     Origin.HISTORY: {
@@ -183,7 +182,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Type": "What the topic is for: its attribute, or what its name says.",
     },
     Origin.ROUTE: {
-        "topic/Address": "Where clients reach this broker, as the name server tells them.",
+        "topic/Address": "Where clients reach this broker, as the name server reports it.",
         "Broker": "Name of the broker in the route of the topic.",
         "Cluster": "Name of the cluster to which the broker belongs.",
         "Permission": "What clients may do with the queues of the topic on this broker.",
@@ -198,16 +197,16 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Bytes in": "What the broker received over the connection, frames and all, since the look before. [bytes/s]",
         "Bytes out": "What the broker sent over the connection, frames and all, since the look before. [bytes/s]",
         "clients/Client ID": (
-            "The name a client gives itself, mostly address@process; of connections that told none, the address."
+            "The name a client gives itself, mostly address@process; of connections that sent none, the address."
         ),
         "Connected": "How long the connection has been open. [time]",
         "Connections": "Connections of clients of this language and version.",
         "clients/Group": "The producer or consumer group that the client named in its heartbeat.",
         "clients/Heartbeat": (
-            "How long ago the client told that it lives; clients do so every 30 s. Attached clusters tell it of producers "
+            "How long ago the client sent a heartbeat; clients send one every 30 s. Attached clusters report it of producers "
             "alone. [time]"
         ),
-        "Language and version": "What clients told in their heartbeats.",
+        "Language and version": "As clients sent it in their heartbeats.",
         "clients/Note": "What is worth a look: an old version, another version than the rest, no heartbeat.",
         "Leases": (
             "Deliveries that the broker keeps invisible for a push consumer of gRPC until it acknowledges them. Those of "
@@ -226,15 +225,15 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "What the client announced: a producer, or how it consumes. A push consumer has its listener called, a simple or "
             "a pull consumer asks for messages itself."
         ),
-        "Version": "Language and version that the client told in its heartbeat.",
+        "Version": "Language and version that the client sent in its heartbeat.",
     },
     Origin.CLIENTS_OF_GROUP: {
-        "Client": "Language and version that the client told in its heartbeat.",
+        "Client": "Language and version that the client sent in its heartbeat.",
         "Client ID": (
             "The name a client gives itself, mostly address@process; two clients with one ID take queues from each other."
         ),
         "Heartbeat": (
-            "How long ago the client told that it lives; clients do so every 30 s. Attached clusters do not tell it. [time]"
+            "How long ago the client sent a heartbeat; clients send one every 30 s. Attached clusters do not report it. [time]"
         ),
         "consumers/Queues": "Queues that are assigned to the client, or that were saved.",
     },
@@ -363,7 +362,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
     },
     Origin.EVENTS: {
         "About": "The topic, group, broker or rule that the event is about.",
-        "Alert": "What the rule told: its name, the subject, the value and the limit.",
+        "Alert": "The text of the alert: name of the rule, subject, value and limit.",
         "Event": "What happened, in a sentence.",
         "Time": "When it happened, in the time zone of the window.",
         "What": "The kind of event.",

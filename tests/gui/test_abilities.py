@@ -10,7 +10,7 @@ from broker_core.api import ProcessQueueInfo, read_running_info
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.delays import ListTimers
-from gui.models.consumers import member_rows, position_rows, told_owners, with_told_owners
+from gui.models.consumers import member_rows, position_rows, reported_owners, with_reported_owners
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
@@ -130,7 +130,7 @@ def test_lateness_of_a_cluster_is_not_told_instead_of_nothing_delivered(show_pag
     state = state_with()
     late = np.full_like(state.delays.late_p99_ms, np.nan)
     view = show_page(DelayView, FakeSource(replace(state, delays=replace(state.delays, late_p99_ms=late), timers={})))
-    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not told by the brokers"
+    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not reported by the brokers"
 
 
 def test_connections_of_a_cluster_cannot_be_closed_and_dashes_stand_for_what_is_not_told(show_page, monkeypatch):
@@ -157,17 +157,17 @@ def test_owners_that_brokers_do_not_tell_are_those_that_clients_tell():
     first = rows[0]
     queue = ProcessQueueInfo(first.topic, "a", first.queue_id, 0, 0, 0, 0, 0, is_locked=False, is_dropped=False)
     infos = {"c9": replace(read_running_info("c9", b"{}"), queues=(queue, replace(queue, broker_name="moon")))}
-    owners = {(row.topic, row.queue_id): row.owner for row in with_told_owners(rows, state.catalog.brokers, infos)}
+    owners = {(row.topic, row.queue_id): row.owner for row in with_reported_owners(rows, state.catalog.brokers, infos)}
     assert owners.pop((first.topic, first.queue_id)) == "c9"
     assert set(owners.values()) == {None}
     second = replace(queue, broker_name="b", queue_id=10_000)  # as the worker numbers it
-    assert told_owners(["a", "b"], {"c9": replace(infos["c9"], queues=(queue, second))}) == {
+    assert reported_owners(["a", "b"], {"c9": replace(infos["c9"], queues=(queue, second))}) == {
         (first.topic, first.queue_id): "c9",
         (first.topic, 10_000): "c9",
     }
     members = Members(["c9"], ["h:1"], ["JAVA"], ["V5"], [-1], [{}])
     assert [row.queues for row in member_rows(members, rows, state.taken_ms)] == [-1]
-    owned = with_told_owners(rows, state.catalog.brokers, infos)
+    owned = with_reported_owners(rows, state.catalog.brokers, infos)
     assert [row.queues for row in member_rows(members, owned, state.taken_ms, infos)] == [1], "it has named all of its own"
     shown = {column.key: column.text for column in member_columns(TimeZoneChoice(utc=True))}
     (member,) = member_rows(members, rows, state.taken_ms)

@@ -217,7 +217,7 @@ def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkey
     monkeypatch.setattr(quiet.alerts, "_last_post", WebhookResult(503, "Service Unavailable", 1.0))
     monkeypatch.setattr(quiet.alerts, "_given_up", True)
     quiet.push_later(1_000)
-    assert window.notices == [("The web hook was not told: 503 Service Unavailable in 1 ms", State.WARNING)]
+    assert window.notices == [("The web hook was not called: 503 Service Unavailable in 1 ms", State.WARNING)]
     assert center.last_post == WebhookResult(503, "Service Unavailable", 1.0)
 
 
@@ -336,14 +336,14 @@ def make_view(show_page):
 def test_rules_stand_where_their_findings_put_them(make_view, source):
     view = make_view(source)
     hold_to_rules(view.rules)
-    hold_to_rules(view.told)
+    hold_to_rules(view.fired)
     states = {one.rule.rule_id: one.state for one in view.rules.rows}
     assert states["dead-letters"] is AlertState.FIRING
     assert states["lag"] is AlertState.PENDING
     assert states["disk"] is AlertState.OK
     assert view.grid.selected_row.rule.rule_id == "lag"
     assert view.chart_panel.subtitle == "Lag: group payment-settle"
-    assert view.told.index(0, 1).data() == "Lag above 15,000 for 1 min: 16,870"
+    assert view.fired.index(0, 1).data() == "Lag above 15,000 for 1 min: 16,870"
 
 
 def test_an_alert_that_is_over_is_resolved_for_a_while(make_view, source):

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, QSize
 from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 
 from gui.theme.tokens import Size
-from gui.widgets.containers import WIDE_AGAIN, BesideRow
+from gui.widgets.containers import TURN_HYSTERESIS_PX, BesideRow
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_last_part_goes_below_where_there_is_no_room_and_comes_back(row):
     row.layout().activate()
     assert (row.is_turned, last.x()) == (True, 0)
     assert last.y() > 150
-    row.resize(needed + WIDE_AGAIN - 1, 400)
+    row.resize(needed + TURN_HYSTERESIS_PX - 1, 400)
     assert row.is_turned
     row.resize(1_000, 400)
     row.layout().activate()

@@ -32,9 +32,9 @@ from gui.operations.group_facts import GroupVersions
 from gui.theme.tokens import State
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
+    columns_to_hide,
     group_dot,
     health_chip,
-    needless_columns,
     standing_state,
     standing_text,
 )
@@ -366,10 +366,10 @@ def test_a_group_beyond_the_end_has_a_standing_in_place_of_a_drain(make_view):
     facts = view.lag.facts
     assert facts["standing"].value.text().endswith(" beyond the end")
     assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (False, True)
-    assert needless_columns(view.positions.rows) & {"standing"} == set()
+    assert columns_to_hide(view.positions.rows) & {"standing"} == set()
     view.open({"group": "order-service"})
     assert (facts["standing"].isHidden(), facts["drains"].isHidden()) == (True, False)
-    assert "standing" in needless_columns(view.positions.rows)
+    assert "standing" in columns_to_hide(view.positions.rows)
 
 
 def test_chart_shows_the_group_and_what_is_chosen(make_view):

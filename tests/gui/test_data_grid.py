@@ -290,7 +290,8 @@ def test_every_table_is_exported_as_csv_and_copied_as_a_whole(qtbot, theme, tmp_
     )
     names = [f"=n{number}" for number in range(1_000)]
     model.set_rows(names)
-    grid = DataGrid(model, theme, parent=page)
+    grid = DataGrid(model, theme)
+    grid.setParent(page)
     page.show()
     grid.set_hidden({"size"})
     grid.export().write(tmp_path / "t.csv")

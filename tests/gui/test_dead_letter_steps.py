@@ -431,7 +431,7 @@ def test_one_body_is_written_anew_with_what_changes_and_sent_so(view, flow, qtbo
         "  {", '-   "sku": "SKU-1OO27",', '+   "sku": "SKU-10027",', '    "n": 2', "  }",
     ]  # fmt: skip
     assert flow.edit.make().effect.text == "Bodies that become others: 1 of 1."
-    assert flow.edit.make().subtitle == "its body written anew"
+    assert flow.edit.make().subtitle == "its body rewritten"
     send_all(flow, qtbot, source, 1)
     assert [message.body for message in sends(source)] == [b'{"sku": "SKU-10027", "n": 2}']
 
@@ -463,7 +463,7 @@ def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(v
     select(view, 3, 4)
     flow.go_to(EDIT)
     flow.edit.make().mode._buttons[FREE].click()
-    assert flow.edit.make().effect.text == "One body at a time is written anew: choose one dead letter."
+    assert flow.edit.make().effect.text == "One body at a time is rewritten: choose one dead letter."
     assert flow.edit.make().find_text.isVisible()
     select(view, 3)
     write_anew(flow, "")

@@ -313,7 +313,7 @@ def test_timers_of_a_cluster_are_counted_and_what_is_not_told_says_so(make_view)
     told = from_outside(STATE, pending=7.0, next_due_ms=-2.0, overdue_ms=0.0, not_yet_in_wheel=0.0)
     view = make_view(FakeSource(told))
     assert view.tiles["pending"].accessibleDescription() == f"{sum(DELAY_PENDING) + 7:,} messages {levels}, 7 timers"
-    assert view.tiles["next"].accessibleDescription().endswith(", timers not told")
+    assert view.tiles["next"].accessibleDescription().endswith(", timers not reported")
     view.waiting.choose("timers")
     assert "Timers 7" in [button.text() for button in view.waiting.switch.findChildren(QPushButton)]
 
@@ -424,7 +424,7 @@ def test_lateness_that_is_not_told_is_unknown_and_never_an_empty_histogram(make_
     panel.show_state(replace(STATE, lateness=None))
 
     assert not panel.bars.isVisible()
-    assert panel.none.text() == "This broker does not tell it."
+    assert panel.none.text() == "This broker does not report it."
     assert panel.subtitle == ""
 
 

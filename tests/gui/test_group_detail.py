@@ -227,7 +227,7 @@ def test_a_reset_to_the_end_says_what_is_skipped_and_tells_the_members_once(make
 
     (sent,) = requests(source, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET)
     assert sent == {"topic": "payments", "group": "payment-settle", "isForce": "true", "timestamp": "-1"}
-    assert window.notices[0][0].startswith("The members of payment-settle were told")
+    assert window.notices[0][0].startswith("The members of payment-settle were notified")
 
 
 def test_a_reset_to_a_time_shows_where_the_queues_stood_then(make_view):
@@ -632,7 +632,7 @@ def test_the_stacks_of_a_client_are_shown_equal_ones_once(make_view):
     assert text.count("sun.misc.Unsafe.park") == 1
     assert dict(dialog.facts.pairs())["Threads"] == "20"
     assert len(dialog.queues.rows) == 1
-    assert stacks_text("") == "The client told no stacks."
+    assert stacks_text("") == "The client reported no stacks."
     assert stacks_text(JSTACK).count("\n\n") == 1
     dialog.accept()
 

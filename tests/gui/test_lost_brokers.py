@@ -196,11 +196,11 @@ def test_without_its_name_server_a_window_shows_the_brokers_and_says_what_is_mis
 BLANK = (
     (
         Place("overview"),
-        ("No broker has told its topics.", "No broker has told its groups.", r"\[picture: Dead letters: — *\]"),
+        ("No broker has reported its topics.", "No broker has reported its groups.", r"\[picture: Dead letters: — *\]"),
     ),
-    (Place("topics"), ("No broker has told its topics.",)),
-    (Place("consumers"), ("No broker has told its groups.",)),
-    (Place("messages"), ("No broker has told its topics.",)),
+    (Place("topics"), ("No broker has reported its topics.",)),
+    (Place("consumers"), ("No broker has reported its groups.",)),
+    (Place("messages"), ("No broker has reported its topics.",)),
 )
 """What is said while the brokers let nobody in, and have not done so before."""
 

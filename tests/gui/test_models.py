@@ -62,7 +62,7 @@ def open_dialogs(window, qapp) -> None:  # noqa: F811  the fixture
         ConnectDialog(window, window.services.theme),
     ]
     dialogs[-1].hops.set_rows([ConnectionHop("Port", "h:9876"), ConnectionHop("Name server", "h:9876")])
-    brokers = BrokersPanel(window.services.theme, window)  # which an embedded broker's pages have not
+    brokers = BrokersPanel(window.services.theme)  # which an embedded broker's pages have not
     brokers.show_state(state_with(faults={"b": FAULT}))
     use(brokers)
     figures = FiguresPanel(page.context, ["a", "b"], page.refresh)  # likewise

@@ -10,7 +10,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject
 from broker_core.api import WorkerError
 from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Action, ActionRegistry
-from gui.operations.queries import BackgroundCall, LatestQuery, _Work
+from gui.operations.background import BackgroundCall, _Work
+from gui.operations.queries import LatestQuery
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
 from gui.words.text import tr
 from tests.support.fake_source import FakePending

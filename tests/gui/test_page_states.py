@@ -24,7 +24,7 @@ READING = "Reading…"
 GRIDS = {
     ClientsView: lambda view: [view.grid, view.mix_grid],
     EventsView: lambda view: [view.grid],
-    AlertsView: lambda view: [view.told_grid],
+    AlertsView: lambda view: [view.fired_grid],
     TransactionsView: lambda view: [view.grid],
     StoreView: lambda view: [view.files.make().queue_grid, view.files.make().index_grid, view.files.make().cleaning_grid],
     ConsumersView: lambda view: [view.member_tab.make().grid, view.subscription_tab.make().grid],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.widgets.pane_splitter import NARROW, UPPER_MIN, WIDE_AGAIN, PaneSplitter
+from gui.widgets.pane_splitter import NARROW, TURN_HYSTERESIS_PX, UPPER_MIN, PaneSplitter
 
 
 def pane(width: int, height: int) -> QWidget:
@@ -33,7 +33,7 @@ def test_a_narrow_one_turns_and_a_wide_one_turns_back_with_its_widths(make):
     splitter.resize(NARROW - 1, 600)
     assert splitter.is_turned
     assert min(splitter.splitter.sizes()) >= 100
-    splitter.resize(NARROW + WIDE_AGAIN - 1, 600)
+    splitter.resize(NARROW + TURN_HYSTERESIS_PX - 1, 600)
     assert splitter.is_turned
     splitter.resize(1_200, 600)
     assert not splitter.is_turned

@@ -13,7 +13,7 @@ from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Fol
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.table import CELL_ROLE, CellKind, painted_text
 from gui.models.tail import RATE_SECONDS, SECONDS_KEPT, Arrivals, ColourRule, TailBuffer, TailModel
-from gui.models.tail_rows import TailRow, number_of, packed_rows, unpacked
+from gui.models.tail_rows import TailRow, number_of, pack_followed, unpacked
 from gui.plots.chart_pictures import figures_csv
 from gui.processes.worker_options import WorkerArguments
 from gui.processes.worker_process import WorkerProcess
@@ -81,12 +81,12 @@ def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, q
 def test_a_row_comes_out_as_it_went_in():
     told = followed(2, first=7, tag="退款", rule=0)
     told.keys[1], told.unique_key[1], told.body_start[1] = "", "\ud800", b"\x00\xff"
-    first, second = (unpacked(row, nothing_masked) for row in packed_rows(told, 40, [State.CRITICAL]))
+    first, second = (unpacked(row, nothing_masked) for row in pack_followed(told, 40, [State.CRITICAL]))
     assert first == TailRow(
         40, "orders", 0, 7, 700, NOW_MS, NOW_MS - 3, 7, "退款", "K-7", "U-7", b'{"a":1}', State.CRITICAL
     )  # fmt: skip
     assert (second.number, second.keys, second.unique_key, second.body_start) == (41, "", "\ud800", b"\x00\xff")
-    assert [unpacked(row, nothing_masked).mark for row in packed_rows(followed(1, rule=3), 0, [State.INFO])] == [None]
+    assert [unpacked(row, nothing_masked).mark for row in pack_followed(followed(1, rule=3), 0, [State.INFO])] == [None]
 
 
 def test_rows_after_a_gap_are_found_by_their_number(qapp):

@@ -65,13 +65,13 @@ def test_events_outside_a_selected_time_stay_away_when_they_are_read_again(qtbot
 
 def test_what_rules_told_in_a_selected_time(qtbot, show_page):
     view = show_page(AlertsView, FakeSource())
-    every = view.told.shown_rows
+    every = view.fired.shown_rows
     assert every
     drag(qtbot, view.chart, 0.8, 0.95)
-    assert view.told.shown_rows == []
-    assert view.told_grid.placeholder.isVisible()
+    assert view.fired.shown_rows == []
+    assert view.fired_grid.placeholder.isVisible()
     view.time_filter.chip.click()
-    assert view.told.shown_rows == every
+    assert view.fired.shown_rows == every
 
 
 def test_rebalances_in_a_selected_time(qtbot, show_page):

@@ -13,7 +13,7 @@ from broker_core.api import RemoteError, RequestCode, open_csv, read_csv
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.topic_import import ImportKind, ImportOutcome
 from gui.theme.tokens import State
-from gui.views.topics.columns import _FAULTS, _KINDS, _OUTCOMES
+from gui.views.topics.columns import _IMPORT_FAULTS, _IMPORT_KINDS, _IMPORT_OUTCOMES
 from gui.views.topics.view import TopicsView
 from gui.widgets.said import SaidTexts, write_texts
 from gui.words.text import load_catalogue, tr
@@ -219,8 +219,8 @@ def test_a_column_without_room_says_so_in_the_menu(view, qtbot):
     assert view.columns_button.mapToGlobal(QPoint()).x() > 0
 
 
-@pytest.mark.parametrize("words", [*_KINDS.values(), *_OUTCOMES.values()], ids=lambda pair: pair[0])
+@pytest.mark.parametrize("words", [*_IMPORT_KINDS.values(), *_IMPORT_OUTCOMES.values()], ids=lambda pair: pair[0])
 def test_each_word_of_a_chip_is_known_in_chinese(words):
     assert words[0] in load_catalogue("zh") or not words[0]
-    assert all(text in load_catalogue("zh") for text in _FAULTS.values())
+    assert all(text in load_catalogue("zh") for text in _IMPORT_FAULTS.values())
     assert tr(words[0]) == words[0]

@@ -154,7 +154,7 @@ def test_the_menu_pauses_and_goes_on(frame):
     assert frame.window.live.paused
     entry(frame, "Go on").trigger()
     assert not frame.window.live.paused
-    entry(frame, "Tell through the desktop").trigger()
+    entry(frame, "Notify through the desktop").trigger()
     assert str(frame.settings.value("notices/system")).lower() == "false"
     entry(frame, "Open Orbit").trigger()
     assert frame.window.isVisible()

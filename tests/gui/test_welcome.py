@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QPushButton
 from broker_core.api import WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster
+from gui.models.first_steps import first_steps
 from gui.operations.actions import Action
 from gui.operations.clusters import Clusters
 from gui.operations.demo import demo_refusal, play_demo
@@ -24,7 +25,7 @@ from gui.processes.demo import DemoController, DemoPace
 from gui.views.topics import columns, detail, new_topic_dialog
 from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
-from gui.views.welcome.connect_card import GRPC, REMOTING, first_steps
+from gui.views.welcome.connect_card import GRPC, REMOTING
 from gui.views.welcome.samples import SAMPLES, SDK_SAMPLES, TOPIC
 from gui.views.welcome.view import WelcomeView, reach_text
 from gui.words.text import load_catalogue

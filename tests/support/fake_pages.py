@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtWidgets import QWidget
-
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.registry import page_entry
 from gui.widgets.basic import label
@@ -16,8 +14,8 @@ from monitoring.state import ClusterState
 class RecordingPage(PageView):
     """Base of the fake pages."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         self.opened: list[dict[str, object]] = []
         self.states: list[ClusterState] = []
         self.statuses: list[SourceStatus] = []

@@ -53,15 +53,15 @@ class RuleForm(QWidget):
         """The series in words."""
         self.side = QComboBox()
         say_items(self.side, ("above", "below"))
-        # Its words come later, and in other languages.
+        # Its texts are set later, and again in another language.
         self.side.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.threshold = said(UnitField(), name="Threshold")
         self.seconds = QLineEdit()
         self.severity = QComboBox()
         say_items(self.severity, [SEVERITY_NAMES[severity] for severity in Severity])
         self.enabled = said(QCheckBox(), text="Watch this")
-        self.desktop = said(QCheckBox(), text="Tell through the desktop")
-        self.webhook = said(QCheckBox(), text="Tell the web hook")
+        self.desktop = said(QCheckBox(), text="Notify through the desktop")
+        self.webhook = said(QCheckBox(), text="Call the web hook")
         self.fault = label(role="critical", wrap=True)
         self.save = push_button("Save", self._save, role="primary")
         self.revert = push_button("Revert", lambda: self._show(self._rule))
@@ -157,7 +157,7 @@ class RuleForm(QWidget):
             self.name.setText(shown)
 
     def _write_series(self) -> None:
-        """Say the series in words, if it has some."""
+        """Show the series in words, where it has some."""
         series = self.series.currentText().strip()
         words = series_words(series)
         self.words.setText(words if words != series else "")

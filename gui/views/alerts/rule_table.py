@@ -27,6 +27,8 @@ _RECORDED_AS = {"unattended_messages": "lag_messages"}
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
+    """A rule with its state and findings."""
+
     rule: AlertRule
     state: AlertState
     findings: tuple[AlertFinding, ...]
@@ -94,7 +96,7 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
 
 
 def _state_colour(one: RuleRow) -> State | None:
-    """The colour of a state that needs a look; None for one that does not."""
+    """The colour of a state that needs attention; None for `AlertState.OK`."""
     return STATE_COLOURS[one.state] if one.state is not AlertState.OK else None
 
 
@@ -102,7 +104,7 @@ def _severity_state(one: RuleRow) -> State | None:
     return SEVERITY_STATES[one.rule.severity] if one.state is AlertState.FIRING else None
 
 
-def told_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
+def fired_columns(times: TimeZoneChoice) -> list[Column[EventRow]]:
     return [
         Column("at", "Time", lambda one: times.full(one.at_ms), sort=lambda one: one.at_ms, dim=True, width=200),
         Column("text", "Alert", text_of),

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.history import EventPage, ReadEvents
@@ -21,7 +21,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
-from gui.views.alerts.rule_table import RuleRow, drawn_series, rule_columns, told_columns
+from gui.views.alerts.rule_table import RuleRow, drawn_series, fired_columns, rule_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series, series_words
 from gui.views.chart_tools import join_charts, window_link
@@ -52,7 +52,7 @@ EVENTS_MAX = 500
 SUBJECTS_MUTED_SINGLY = 12
 """Subjects in the menu of mutes."""
 UNITS_ON_AXIS = ("ms", "B")
-"""Units shown on the axis; longer ones stand in the title."""
+"""Units shown on the axis; longer ones are in the title."""
 LIST_WIDTH = 700
 LOWER_HEIGHT = 210
 
@@ -62,8 +62,8 @@ class AlertsView(PageView):
 
     page_id = "alerts"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._asked_ms = -1
@@ -72,7 +72,7 @@ class AlertsView(PageView):
         """The series in the chart."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._lines = ChartHistory(context.source, context.history, self)
-        # Some series only the worker records: they are had from its history alone.
+        # Some series are recorded by the worker alone, and read from its history.
         self._recorded = ChartHistory(context.source, History(samples_max=1, series_max=0), self)
         for lines in (self._lines, self._recorded):
             lines.arrived.connect(self._draw)
@@ -95,11 +95,11 @@ class AlertsView(PageView):
         self.mute_button = said_button(theme, "bell", "Mute…", role="small", caret=True, on_click=self._open_mute_menu)
         self.delete_button = said_button(theme, "trash", "Delete…", role="small", on_click=self.ask_delete)
         self.webhook = WebhookPanel(context)
-        self.told = ColumnTableModel(told_columns(context.times), lambda one: one.key, parent=self)
-        self.told_grid = said(DataGrid(self.told, theme), empty="No rule has fired yet.")
-        self.told_panel = said(Panel(" ", flush=True), title="What was told")
-        self._told_read = shown_read(context.times, "What the rules told was not read.", self.refresh, self.told_grid)
-        self._told_read.show()
+        self.fired = ColumnTableModel(fired_columns(context.times), lambda one: one.key, parent=self)
+        self.fired_grid = said(DataGrid(self.fired, theme), empty="No rule has fired yet.")
+        self.fired_panel = said(Panel(" ", flush=True), title="What was reported")
+        self._fired_read = shown_read(context.times, "What the rules reported was not read.", self.refresh, self.fired_grid)
+        self._fired_read.show()
         self.grid.set_loading(True)
         self._build()
         self.set_parts(grid=self.grid, find=self.search, detail=self.chart_panel)
@@ -143,15 +143,15 @@ class AlertsView(PageView):
             return
         self._asked_ms = state.taken_ms
         query = ReadEvents(0, state.taken_ms + 1, EVENTS_MAX, kinds_of(EventGroup.ALERT))
-        self._query.ask(source.ask(query), self._take, self._not_told)
+        self._query.ask(source.ask(query), self._take, self._not_read)
 
-    def _not_told(self, error: OrbitError) -> None:
-        self._told_read.refused(error)
-        self.told_panel.set_subtitle("")
+    def _not_read(self, error: OrbitError) -> None:
+        self._fired_read.refused(error)
+        self.fired_panel.set_subtitle("")
 
     def _write_texts(self) -> None:
         if self._state is not None:
-            # Before, the first figures show them, in a turn of their own.
+            # Without figures there is nothing to write: the first ones show the rules.
             self._show_rules()
 
     # ---- rules ---------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class AlertsView(PageView):
         plan = ActionPlan(
             title=tr("Delete the rule {name}?", name=tr(rule.name)),
             facts=[(tr("Series"), rule.series), (tr("Fires"), condition_text(rule))],
-            effects=[tr("It is not watched any more. What it told stays in the history.")],
+            effects=[tr("It is not watched any more. What it reported stays in the history.")],
             verb=tr("Delete 1 rule"),
             start=lambda: self.center.remove(rule.rule_id),
             is_destructive=True,
@@ -212,10 +212,10 @@ class AlertsView(PageView):
         self.chart_panel.add_action(self.mute_button, self.delete_button)
         fill(self.chart_panel.content, self.lack, (self.chart, 1), self.form)
         split = PaneSplitter((left, self.chart_panel), (LIST_WIDTH, 1_200 - LIST_WIDTH), grows=1)
-        self.told_panel.content.addWidget(self.told_grid)
-        self.told_panel.add_action(self.time_filter.chip)
-        below = row((self.told_panel, 3), (self.webhook, 2), spacing=Size.GAP)
-        self.told_panel.setFixedHeight(LOWER_HEIGHT)
+        self.fired_panel.content.addWidget(self.fired_grid)
+        self.fired_panel.add_action(self.time_filter.chip)
+        below = row((self.fired_panel, 3), (self.webhook, 2), spacing=Size.GAP)
+        self.fired_panel.setFixedHeight(LOWER_HEIGHT)
         self.webhook.setFixedHeight(LOWER_HEIGHT)
         fill(self.content, self.problem, (split, 1), below)
 
@@ -228,18 +228,18 @@ class AlertsView(PageView):
         self.chart.threshold_moved.connect(self.form.set_threshold)
         self.center.changed.connect(self._show_rules)
         self.context.time_range.changed.connect(self._draw)
-        self.time_filter.changed.connect(self._filter_told)
+        self.time_filter.changed.connect(self._filter_fired)
 
     def _filter(self, text: str) -> None:
         self.rules.set_filter(with_words(text, _searched_text))
 
-    def _filter_told(self) -> None:
+    def _filter_fired(self) -> None:
         bounds = self.time_filter
-        self.told.set_filter((lambda one: bounds.accepts(one.at_ms)) if bounds.is_active else None)
+        self.fired.set_filter((lambda one: bounds.accepts(one.at_ms)) if bounds.is_active else None)
         if bounds.is_active:
-            self.told_grid.set_empty(tr("No rule fired in the selected time."), tr("Show all"), self.link.unselect)
+            self.fired_grid.set_empty(tr("No rule fired in the selected time."), tr("Show all"), self.link.unselect)
         else:
-            self.told_grid.set_empty(tr("No rule has fired yet."))
+            self.fired_grid.set_empty(tr("No rule has fired yet."))
 
     # ---- showing -------------------------------------------------------------------------------------------------------
 
@@ -307,9 +307,9 @@ class AlertsView(PageView):
         self.chart.show_threshold(threshold)
 
     def _take(self, page: EventPage) -> None:
-        self._told_read.answered()
-        self.told.set_rows(event_rows(page))
-        self.told_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
+        self._fired_read.answered()
+        self.fired.set_rows(event_rows(page))
+        self.fired_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
 
     # ---- muting --------------------------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class WebhookPanel(Panel):
     def _show_result(self) -> None:
         last = self._center.last_post
         if last is None:
-            self.result.setText("" if self._center.webhook else tr("No address: nobody is told outside this machine."))
+            self.result.setText("" if self._center.webhook else tr("No address: nobody outside this machine is notified."))
             return
         words = "Last time: {result}" if last.succeeded else "Failed: {result}"
         self.result.setText(tr(words, result=post_text(last)))

@@ -85,7 +85,7 @@ _EVERY = {"topic": "every topic", "group": "every group", "level": "every delay 
 
 
 def series_words(series: str) -> str:
-    """A series in words: ``Lag: group billing``; one without words, or that is none, as it is written."""
+    """A series in words: ``Lag: group billing``; an unknown or invalid one unchanged."""
     try:
         kind, subject, figure = split_series(series)
     except UsageError:

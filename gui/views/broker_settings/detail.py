@@ -118,7 +118,7 @@ class SettingDetail(Panel):
         mark_fault(self.field, fault)
         self.fault.setVisible(fault is not None)
         self.fault.setText(fault_text(setting, fault) if fault is not None else "")
-        # Where brokers differ, the value of the first may be the one for all of them.
+        # Where brokers differ, the value of the first one may be wanted for all.
         self.stage_button.setEnabled(fault is None and (text != self._value or bool(setting.by_broker)))
         self.default_button.setEnabled(bool(setting.default) and setting.default != self._value)
         self.keep_button.setEnabled(self._value != setting.value or text != setting.value)
@@ -171,7 +171,7 @@ def human_text(key: str, value: str) -> str:
         case SettingUnit.PAGES:
             return size_text(number * PAGE_BYTES)
         case SettingUnit.PERCENT:
-            return ""  # the number says it
+            return ""  # the number is clear without words
     return span_text(number * _MS_OF[unit])
 
 

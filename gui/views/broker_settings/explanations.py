@@ -1,4 +1,4 @@
-"""What each setting that can be changed live does, and what any setting is about. English; shown through `tr`."""
+"""`EXPLANATIONS`: the effect of each setting that can be changed live; `subject_of`: the subject of any setting."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUBJECTS = {
     "Load and threads": r"thread|capacity|waitTime|fastFailure|busy|startAccept|limit",
     "Orbit": r"^orbit",
 }
-"""English heading → words of keys; the first that fits, in this order of looking."""
+"""English heading → words of keys; the first match in this order counts."""
 SUBJECTS = (
     "Topics and groups", "Messages", "Consumption", "Transactions", "Delay and timers", "Disk and cleaning", "Flush and sync",
     "Files and indexes", "Address and network", "Access and encryption", "Load and threads", "Orbit", OTHER,
@@ -94,3 +94,4 @@ EXPLANATIONS = {
     "transactionTimeOut": "How old, in ms, a transactional message is when it is checked first.",
     "waitTimeMillsInSendQueue": "A send that waited longer than this, in ms, is refused instead of being served late.",
 }
+"""Setting → its effect as an English sentence; shown through `tr`."""

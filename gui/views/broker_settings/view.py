@@ -134,8 +134,8 @@ class BrokerSettingsView(PageView):
 
     page_id = "broker_settings"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._settings: list[Setting] = []
         self._staged: dict[str, str] = {}
@@ -312,7 +312,7 @@ class BrokerSettingsView(PageView):
         if rows:
             self.grid.set_empty(tr("No setting matches this search."), tr("Show all"), self.filter.show_all)
         else:
-            self.grid.set_empty(tr("The broker tells of no settings."))
+            self.grid.set_empty(tr("The broker reports no settings."))
         live = sum(setting.is_live for setting in self._settings)
         differ = sum(setting.differs for setting in self._settings)
         facts = tr("{count} settings, {live} can be changed now, {differ} not at their default",

@@ -8,7 +8,7 @@ from broker_core.api import names as reserved
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import UNKNOWN, TimeZoneChoice, byte_rate_text, count_text, duration_text, rate_number, tr
-from monitoring.admin.connections import ClientRow, ConnectionNote, MixRow, Role
+from monitoring.admin.connections import NAME_SERVER, ClientRow, ConnectionNote, MixRow, Role
 
 SECTIONS = {
     Role.PRODUCER: "Producers",
@@ -19,18 +19,18 @@ SECTIONS = {
 NOTE_NAMES = {ConnectionNote.OLD: "Old", ConnectionNote.SILENT: "Silent"}
 
 
-NOT_OUTSIDE = frozenset({"requests", "in", "out", "connected"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"requests", "in", "out", "connected"})
+"""Columns that an attached cluster cannot fill."""
 
 
-def needless_columns(rows: Sequence[ClientRow], *, is_outside: bool) -> frozenset[str]:
-    """Columns that would be empty: those that no attached cluster can fill, and those of gRPC where no client speaks it."""
+def columns_to_hide(rows: Sequence[ClientRow], *, is_outside: bool) -> frozenset[str]:
+    """Keys of empty columns: of an attached cluster `EMBEDDED_ONLY`, and those of gRPC where no client uses it."""
     known = {
         "protocol": any(row.protocol for row in rows),
         "streams": any(row.streams >= 0 for row in rows),
         "leases": any(row.leases >= 0 for row in rows),
     }
-    return frozenset(key for key, is_known in known.items() if not is_known) | (NOT_OUTSIDE if is_outside else frozenset())
+    return frozenset(key for key, is_known in known.items() if not is_known) | (EMBEDDED_ONLY if is_outside else frozenset())
 
 
 def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
@@ -95,7 +95,7 @@ def _traffic_columns() -> list[Column[ClientRow]]:
 
 
 def _time_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
-    """Since when a client is connected, and when it was heard last."""
+    """Ages of the last heartbeat and of the connection."""
     return [
         Column(
             "heartbeat",
@@ -152,8 +152,8 @@ def topics_text(row: ClientRow) -> str:
     if row.role is Role.OUT:
         return tr("registers at the name server")
     if row.role is Role.OTHER:
-        return tr("at the name server") if row.side == "name server" else tr("in no group")
-    # Every consumer subscribes its group's retry topic; saying so of each would hide what differs.
+        return tr("at the name server") if row.side == NAME_SERVER else tr("in no group")
+    # Without the retry topic of its group, to which every consumer subscribes: it would hide the differences.
     own = [(topic, filter_) for topic, filter_ in row.topics if not topic.startswith(reserved.RETRY_PREFIX)]
     return ", ".join(f"{topic} {filter_}".strip() for topic, filter_ in own) or UNKNOWN
 

@@ -7,7 +7,6 @@ from functools import partial
 
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.abilities import Ability
@@ -21,11 +20,11 @@ from gui.views.chart_tools import join_charts, window_link
 from gui.views.clients.columns import (
     SECTIONS,
     client_columns,
+    columns_to_hide,
     connected_text,
     heartbeat_text,
     kind_tip,
     mix_columns,
-    needless_columns,
     note_text,
     section_of,
     topics_text,
@@ -58,9 +57,9 @@ from monitoring.state import ClusterState
 
 DETAIL_HEIGHT = 236
 SCROLL_ROOM = 10
-"""Beside the facts of a client, px, for the bar that scrolls them."""
-ASK_MS, ASK_MANY_MS, MANY = 1_000, 5_000, 500
-"""Minimum interval of reads, longer above so many connections, because a read costs the broker's loop."""
+"""Room for the scroll bar beside the facts of a client, px."""
+ASK_MS, ASK_MANY_MS, MANY_CONNECTIONS = 1_000, 5_000, 500
+"""Minimum interval of reads; the longer one above so many connections, because a read takes time of the broker's loop."""
 
 
 ALL, PRODUCERS, CONSUMERS, NOTES = "all", "producers", "consumers", "notes"
@@ -79,8 +78,8 @@ class ClientsView(PageView):
 
     page_id = "clients"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._query: LatestQuery[ConnectionPage] = LatestQuery(self)
         self._in_flight: LatestQuery[InFlightPage] = LatestQuery(self)
@@ -147,7 +146,7 @@ class ClientsView(PageView):
     def state_changed(self, state: ClusterState) -> None:
         self._state = state
         self._show_owned()
-        step_ms = ASK_MS if len(self.clients.rows) <= MANY else ASK_MANY_MS
+        step_ms = ASK_MS if len(self.clients.rows) <= MANY_CONNECTIONS else ASK_MANY_MS
         if not 0 <= state.taken_ms - self._asked_ms < step_ms and not self._query.waiting:
             self._asked_ms = state.taken_ms
             self.refresh()
@@ -174,7 +173,7 @@ class ClientsView(PageView):
             tr("A client that is alive connects again by itself, mostly within seconds."),
         ]
         if client.role is Role.CONSUMER:
-            effects.append(tr("Its groups share out their queues anew until it is back; messages may come twice."))
+            effects.append(tr("Its groups assign their queues again until it is back; messages may come twice."))
         plan = ActionPlan(
             title=tr("Close the connection of {client}?", client=client.client_id or client.address),
             facts=[(tr("Address"), client.address), (tr("Groups"), ", ".join(filter(None, shared)) or UNKNOWN)],
@@ -217,7 +216,7 @@ class ClientsView(PageView):
     def _take(self, page: ConnectionPage) -> None:
         rows = client_rows(page, self._rates.add(page))
         state = self.context.source.state
-        self.grid.set_hidden(needless_columns(rows, is_outside=state is not None and state.is_from_outside))
+        self.grid.set_hidden(columns_to_hide(rows, is_outside=state is not None and state.is_from_outside))
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
@@ -250,7 +249,7 @@ class ClientsView(PageView):
     def _facts_text(self, rows: list[ClientRow]) -> str:
         if not rows:
             return ""
-        # The broker's own connection to its name server is no client's.
+        # Without the broker's own connection to its name server, which is no client.
         served = {(one.side, one.address): one for one in rows if one.role is not Role.OUT}
         sides = Counter(side for side, _address in served)
         kinds = {
@@ -280,7 +279,7 @@ class ClientsView(PageView):
         self._show_selected()
 
     def _ask_in_flight(self) -> None:
-        """Read what the group of the selected consumer holds."""
+        """Read the messages in flight of the selected consumer's group."""
         client = self.grid.selected_row
         group = client.group if client is not None and client.role is Role.CONSUMER else ""
         if group != self._held_group:
@@ -294,7 +293,7 @@ class ClientsView(PageView):
         self._show_selected()
 
     def _no_in_flight(self, _error: OrbitError) -> None:
-        """Leave it unknown: the tab of the group says why."""
+        """Leave the figure unknown; the tab In flight of the group shows the reason."""
         self._held = None
         self._show_selected()
 
@@ -350,7 +349,7 @@ class ClientsView(PageView):
     # ---- who owned which queue -------------------------------------------------------------------------------------------
 
     def _show_owned(self) -> None:
-        """Show the group of the selected consumer. A producer owns no queue, so the group before stays, at first any group."""
+        """Show the group of the selected consumer. A producer owns no queue: the last group stays, at first any group."""
         client, state = self.grid.selected_row, self._state
         if client is not None and client.role is Role.CONSUMER:
             self._group = client.group
@@ -358,7 +357,7 @@ class ClientsView(PageView):
             self._group = next((one.group for one in self.clients.rows if one.role is Role.CONSUMER), "")
         if state is not None and self.isVisible():
             window = self.context.time_range.window_ms(state.taken_ms)
-            self.ownership.show_group(self._group, *window, is_told=not state.is_from_outside)
+            self.ownership.show_group(self._group, *window, is_reported=not state.is_from_outside)
         self._write_owned()
 
     def _rebalanced(self, total: int) -> None:

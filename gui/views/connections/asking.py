@@ -69,7 +69,7 @@ class ConnectDialog(FittedDialog):
         self._secrets = secrets
         self._known = known
         self._key_store: str | None = None
-        """Its name, empty for none; None while it is looked for."""
+        """Its name, empty for none; None while it is searched."""
         self._is_busy = False
         self.setWindowTitle(tr("Connect to a cluster"))
         self.heading = label(tr("Connect to a cluster"), "card-title")
@@ -130,7 +130,7 @@ class ConnectDialog(FittedDialog):
         self.place.setText(" ".join(filter(None, (none, text))))
 
     def _fields_changed(self) -> None:
-        # What was found is of another connection than the one that is written now.
+        # The result of the test is that of the former fields.
         self.probe.cancel()
         self.hop_grid.hide()
         self.hop_fault.hide()
@@ -207,7 +207,7 @@ class ConnectDialog(FittedDialog):
         )
 
     def _kept(self, cluster: Cluster) -> None:
-        # A dialog that was closed meanwhile wants to go nowhere.
+        # A dialog that was closed meanwhile opens no cluster.
         if shiboken6.isValid(self) and (self._is_busy or self._secrets is None):
             self.chosen.emit(cluster)
             self.accept()

@@ -161,7 +161,7 @@ class ConnectFields(QWidget):
         return ""
 
     def showEvent(self, event: QShowEvent) -> None:
-        # Their theme has come by now; a page must have its room also where another one is in front.
+        # The theme is applied only now; the height is that of the highest page, also while another one is in front.
         self._pages.setMinimumHeight(self._pages.sizeHint().height())
         super().showEvent(event)
 

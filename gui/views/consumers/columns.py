@@ -60,7 +60,7 @@ def group_section(row: GroupRow) -> str:
 
 
 class Standing(Protocol):
-    """What has a position in a queue, or several."""
+    """A row with a position in one queue, or in several."""
 
     @property
     def beyond_messages(self) -> float:
@@ -72,7 +72,7 @@ class Standing(Protocol):
 
 
 def standing_text(row: Standing) -> str:
-    """What no lag tells: a position beyond the end, messages that were deleted before they were read; else empty."""
+    """A position beyond the end, and messages deleted before they were read, which no lag shows; else empty."""
     beyond, lost = row.beyond_messages, row.lost_messages
     words = [tr("{count} beyond the end", count=count_text(beyond))] if beyond > 0 else []
     return ", ".join([*words, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
@@ -90,7 +90,7 @@ def group_dot(row: GroupRow) -> State:
     if wrong is not None:
         return wrong
     if row.offline or math.isnan(row.lag_messages):
-        return State.IDLE  # what is unknown does not look healthy
+        return State.IDLE  # an unknown state must not look healthy
     return State.WARNING if row.over_limit else State.HEALTHY
 
 
@@ -107,7 +107,7 @@ def group_columns(
             "lag",
             "Lag",
             lambda row: count_text(row.lag_messages),
-            # A group beyond the end has no lag, and is worse than any that has one.
+            # A group beyond the end has no lag, and comes before all groups with a lag.
             sort=lambda row: math.inf if row.beyond_messages > 0 else row.lag_messages,
             state=lambda row: standing_state(row) or (State.WARNING if row.over_limit else None),
             tip=standing_text,
@@ -132,7 +132,7 @@ def group_columns(
             "forecast",
             "Forecast",
             lambda row: standing_text(row) or outlook_text(outlook(row)),
-            # Sorting asks of all rows; a forecast costs too much for that.
+            # Sorting needs the values of all rows, and a forecast for each would take too long.
             sort=lambda row: row.lag_messages,
             tip=lambda row: standing_text(row) or explained(outlook(row)),
             state=standing_state,
@@ -155,12 +155,12 @@ def group_columns(
 
 
 def unlisted_reason() -> str:
-    """Why it is unknown who is online in a group."""
+    """Why the online clients of a group are unknown."""
     return tr("The brokers list no client of this group. It may consume behind a proxy of RocketMQ 5, which cannot be asked.")
 
 
 def no_client_text(group: GroupRow) -> str:
-    """What stands in an empty list of a group's clients."""
+    """The text of an empty list of a group's clients."""
     return unlisted_reason() if group.is_unlisted else tr("No client of this group is online.")
 
 
@@ -179,8 +179,8 @@ def _members_tip(versions: Sequence[str], over_grpc: int) -> str:
     return "\n".join([*lines, *([tr("{count} over gRPC", count=count_text(over_grpc))] if over_grpc else [])])
 
 
-def needless_columns(rows: Sequence[PositionRow]) -> set[str]:
-    """Columns of the queue table that would say nothing: the one topic that the header names, standings where none is wrong."""
+def columns_to_hide(rows: Sequence[PositionRow]) -> set[str]:
+    """Keys of columns without information: the topic where all rows have the same, the standing where no position is wrong."""
     topic = {"topic"} if len({row.topic for row in rows}) == 1 else set()
     return topic if any(map(standing_text, rows)) else topic | {"standing"}
 
@@ -223,12 +223,12 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
 
 
 def owner_text(row: PositionRow | TopicQueueRow) -> str:
-    """The owner of a queue; nobody, or a dash."""
+    """The owner of a queue, “nobody”, or a dash where it is unknown."""
     return UNKNOWN if row.owner is None else row.owner or tr("nobody")
 
 
 def _owner_tip(row: PositionRow) -> str:
-    return tr("The broker does not tell who owns a queue, and no client has said that it does") if row.owner is None else ""
+    return tr("The broker does not report who owns a queue, and no client reports that it does") if row.owner is None else ""
 
 
 def _heartbeat_text(row: MemberRow) -> str:
@@ -239,7 +239,7 @@ def _heartbeat_text(row: MemberRow) -> str:
 
 def _heartbeat_tip(row: MemberRow, times: TimeZoneChoice) -> str:
     if row.last_heartbeat_ms < 0:
-        return tr("Brokers of an attached cluster do not tell when they heard of a client")
+        return tr("Brokers of an attached cluster do not report when a client sent a heartbeat")
     return times.full(row.last_heartbeat_ms)
 
 
@@ -304,7 +304,7 @@ def _failed_state(row: MemberRow) -> State | None:
 
 def _told_tip(row: MemberRow) -> str:
     if row.info is not None:
-        return tr("As the client told when it was asked, within the last 30 s")
+        return tr("As the client reported it within the last 30 s")
     return row.fault or tr("Asking the client…")
 
 

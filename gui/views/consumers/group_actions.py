@@ -127,7 +127,7 @@ class ClientDialog(FittedDialog):
 
     def _failed(self, error: OrbitError) -> None:
         self._idle()
-        say_not_read(self.fault, lambda: tr("The client did not tell what it does"), error, self.refresh)
+        say_not_read(self.fault, lambda: tr("The client did not report what it does"), error, self.refresh)
 
     def _idle(self) -> None:
         self.progress.hide()
@@ -153,7 +153,7 @@ def stacks_text(dump: str) -> str:
         names = ", ".join(stack.names[:8]) + (f", … ({len(stack.names)})" if len(stack.names) > 8 else "")
         head = f"{len(stack.names)} × {names}" if len(stack.names) > 1 else names
         blocks.append("\n".join([f"{head}  {stack.state}".rstrip(), *(f"    {frame}" for frame in stack.frames)]))
-    return "\n\n".join(blocks) or tr("The client told no stacks.")
+    return "\n\n".join(blocks) or tr("The client reported no stacks.")
 
 
 def _moment(times: TimeZoneChoice, at_ms: int) -> str:

@@ -16,7 +16,7 @@ from gui.plots.ownership_strip import rows_of
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import join_charts
-from gui.views.consumers.columns import finding_words, needless_columns, position_columns
+from gui.views.consumers.columns import columns_to_hide, finding_words, position_columns
 from gui.views.ownership_history import OwnershipHistory, Rebalance
 from gui.views.page import PageContext
 from gui.views.time_filter import TimeFilter
@@ -163,7 +163,7 @@ class MembersPanel(QWidget):
         member = self.grid.selected_row
         owned = [row for row in self._positions if member is not None and row.owner == member.client_id]
         self.queues.set_rows(owned)
-        self.queue_grid.set_hidden(needless_columns(owned))
+        self.queue_grid.set_hidden(columns_to_hide(owned))
         self._queue_panel.set_title(tr("Queues of the member"), member.client_id if member is not None else "")
 
     def fit(self) -> None:

@@ -1,4 +1,4 @@
-"""`InFlightPanel`: messages that a group received by POP and has not acknowledged, by queue, with their next due time."""
+"""`InFlightPanel`, its rows and columns: messages that a group received by POP and has not acknowledged, by queue."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InFlightRow:
 
     @property
     def out_for_ms(self) -> int:
-        """For how long the oldest of them has been out."""
+        """Time since the oldest of them was received."""
         return max(0, self.taken_ms - self.oldest_ms)
 
 

@@ -36,13 +36,13 @@ from monitoring.lag import Forecast, LagOutlook
 from monitoring.state import ClusterState
 
 LINES_MAX = 5
-"""More lines are hard to tell apart."""
+"""More lines are hard to distinguish."""
 OTHERS = "others"
 COLUMNS = 300
 
 
 class QueueLines(QWidget):
-    """A chart that is created again when other queues lag most; it keeps its queues while the group stays.
+    """The lag of the queues that lag most, one line each. The chart keeps its queues while the group stays.
 
     Signals:
         arrived: Other figures arrived; draw again.
@@ -93,7 +93,7 @@ class QueueLines(QWidget):
             if len(names) > LINES_MAX:
                 rest = matrix.values[LINES_MAX:]
                 unknown = np.isnan(rest).all(axis=0)
-                # Messages add up; of times the longest counts.
+                # Messages are summed; of times the longest is shown.
                 joined = np.nansum(rest, axis=0) if figure == "lag_messages" else np.fmax.reduce(rest, axis=0)
                 points[OTHERS] = (x, np.where(unknown, np.nan, joined) * factor)
         self.chart.set_marks(marks, marks_fault)
@@ -127,6 +127,8 @@ TOTAL, BY_QUEUE = "total", "by queue"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
+    """A figure of a group over time; ``factor`` leads from the unit of the series to that of the chart."""
+
     series: str
     """Name within the group in `monitoring.series.History`."""
     factor: float
@@ -151,7 +153,7 @@ class LagPanel(Panel):
         self._group: GroupRow | None = None
         self._now_ms = 0
         self.outlook = NO_OUTLOOK
-        """Where the lag of the shown group goes."""
+        """The forecast of the shown group's lag."""
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
@@ -222,7 +224,7 @@ class LagPanel(Panel):
         wrong = standing_text(group)
         facts["standing"].set(wrong)
         facts["standing"].setVisible(bool(wrong))
-        # A group that is beyond the end, or has lost messages, reads on when it is put right.
+        # No forecast for a group beyond the end or with lost messages: it needs a correction first.
         facts["drains"].setVisible(not wrong)
         facts["drains"].set(*self._drain_text(self.outlook))
         facts["drains"].setToolTip(tip_text(explained(self.outlook)))
@@ -254,7 +256,7 @@ class LagPanel(Panel):
         return chart
 
     def _chart_made(self, chart: TimeChart) -> None:
-        # Made later, it would be the last stop of the window for the keyboard.
+        # The chart is made later than the rest, and would be the last stop of the window for Tab.
         QWidget.setTabOrder(self.parts.findChildren(QPushButton)[-1], chart.plot)
         self._choose(self.switch.current)
 
@@ -267,7 +269,7 @@ class LagPanel(Panel):
         if self.chart.made is not None:
             self.chart.made.setAccessibleName(tr(titles[key]))
             self.chart.made.setVisible(not by_queue)
-        # Where a group reads how fast is not recorded by queue.
+        # The rates of a group are not recorded by queue.
         self.parts.setEnabled(key != RATE)
         self._draw()
 

@@ -96,7 +96,7 @@ class ResetDialog(ActionDialog):
         self._moves: list[QueueMove] = []
         self._found: dict[int, int] | None = None
         self._request_ms: int | None = None
-        """The time that one request for the topic needs to reach what was found; None where queues must go one by one."""
+        """The time with which one request for the topic leads to the found offsets; None where each queue needs its own."""
         self._own: dict[int, int] = {}
         self._lows: dict[int, int] = {}
         plan = ActionPlan(
@@ -268,7 +268,7 @@ class ResetDialog(ActionDialog):
 
     @property
     def _whole_topic_ms(self) -> int | None:
-        """The time of one request for the topic; None where each queue is sent for itself."""
+        """The time of one request for the topic; None where each queue has a request of its own."""
         times = {ResetKind.TIME: self._request_ms, ResetKind.EARLIEST: 0, ResetKind.LATEST: TO_THE_END}
         return None if self._own else times.get(self.chosen)
 

@@ -24,7 +24,7 @@ from gui.models.consumers import (
     position_rows,
     subscription_rows,
     topics_of,
-    with_told_owners,
+    with_reported_owners,
 )
 from gui.models.favourites import FAVOURITES
 from gui.models.row_filter import with_words
@@ -39,12 +39,12 @@ from gui.views.chart_tools import join_charts, window_link
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
     YOUR_GROUPS,
+    columns_to_hide,
     finding_words,
     group_columns,
     group_section,
     health_chip,
     member_columns,
-    needless_columns,
     no_client_text,
     position_columns,
     subscription_columns,
@@ -86,8 +86,8 @@ class ConsumersView(PageView):
 
     page_id = "consumers"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._outlooks: dict[str, GroupOutlook] = {}
@@ -172,12 +172,12 @@ class ConsumersView(PageView):
         self._state = state
         self._outlooks = {}
         if self.is_pinned and state.lacks_group(self._shown_group):
-            # A pinned page goes to no other group by itself; Qt would go to the next one.
+            # Qt would select the next group, but a pinned page changes its group only for the user.
             self._wanted = self._shown_group
             self.group_grid.select_key(None)
         self.dialogs.set_state(state)
         self.groups.set_rows(by_urgency(group_rows(state, self.context.alerts.lag_limits)))
-        self.group_grid.view.viewport().update()  # the sparklines move on where the figures do not
+        self.group_grid.view.viewport().update()  # the sparklines move also where the figures stay
         self._select_wanted()
         if not self._wanted:
             self.group_grid.select_first()
@@ -306,8 +306,9 @@ class ConsumersView(PageView):
         if self._state is None:
             return ()
         series = self.context.history.series(f"group:{group.name}.lag_messages")
-        lag: list[float] = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)[1].tolist()
-        return lag
+        _seconds, lags = series.window(*self.context.time_range.window_ms(self._state.taken_ms), SPARKLINE_POINTS)
+        points: list[float] = lags.tolist()
+        return points
 
     def _outlook(self, group: GroupRow) -> GroupOutlook:
         """Outlook of a group, the same in list and panel until the next state."""
@@ -348,7 +349,7 @@ class ConsumersView(PageView):
             self.lag.show_group(None, state)
         else:
             self._show_positions(group.name, state)
-            self.position_grid.set_hidden(needless_columns(self.positions.rows))
+            self.position_grid.set_hidden(columns_to_hide(self.positions.rows))
             self._ask_members(group)
             self._show_members()
             self._show_tab(group, state)
@@ -357,7 +358,7 @@ class ConsumersView(PageView):
     def _show_positions(self, group: str, state: ClusterState) -> None:
         rows = position_rows(state, group, self.context.alerts.lag_limits)
         infos = self.clients.infos if self.clients.group == group else {}
-        self.positions.set_rows(with_told_owners(rows, state.catalog.brokers, infos))
+        self.positions.set_rows(with_reported_owners(rows, state.catalog.brokers, infos))
         self.position_age.show_age(state.group_age_ms(group))
 
     def _show_tab(self, group: GroupRow, state: ClusterState) -> None:
@@ -370,7 +371,7 @@ class ConsumersView(PageView):
             case "in flight":
                 self.in_flight.make().show_group(group.name, state.taken_ms)
             case "ownership":
-                self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_told=not state.is_from_outside)
+                self.ownership.make().show_group(group.name, *self.lag.window_ms(), is_reported=not state.is_from_outside)
             case "offsets":
                 self.offsets.make().show_group(group.name)
             case "settings":
@@ -500,7 +501,7 @@ class ConsumersView(PageView):
         if self.groups.rows:
             self.group_grid.set_empty(tr("No group matches this filter."), tr("Show all"), self.search.clear)
         elif is_blank:
-            self.group_grid.set_empty(tr("No broker has told its groups."))
+            self.group_grid.set_empty(tr("No broker has reported its groups."))
         else:
             text = tr("No group has consumed here yet.")
             self.group_grid.set_empty(text, tr("Show how to connect"), lambda: self.context.navigate("welcome"))

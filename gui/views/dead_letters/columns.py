@@ -42,7 +42,7 @@ BODY_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """A group with its figures and what was read besides. -1 is unknown."""
+    """A group with its figures and the results of further reads. -1 is unknown."""
 
     figures: GroupFigures
     recent: int
@@ -162,7 +162,7 @@ def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
     return [
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
         number_column("attempt", "Attempt", lambda row: row.attempt, str,
-                      tip=lambda _row: tr("Told by its delay level: the third is that of the first retry"), width=76),
+                      tip=lambda _row: tr("Known from its delay level: the third is that of the first retry"), width=76),
         Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
                width=160, whole=True),
         Column("in", "Due in", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms,

@@ -102,8 +102,8 @@ class EditSide(Panel):
         """The letter whose body is in the editor."""
         self._written: dict[str, str] = {}
         """Rewritten bodies, by offset message id of their letters."""
-        self.mode = segments({SAME: "Replace", FREE: "Write anew"})
-        self.editor = said(CodeView(theme, "json", editable=True), name="The body, to be written anew")
+        self.mode = segments({SAME: "Replace", FREE: "Rewrite"})
+        self.editor = said(CodeView(theme, "json", editable=True), name="The body, to be rewritten")
         self.layout_button = said_button(theme, "list", "Lay out", role="link", on_click=self._lay_out)
         self.find_text, self.put_text = QLineEdit(), QLineEdit()
         self.keeps = {part: said(QCheckBox(), text=PART_NAMES[part]) for part in Part}
@@ -121,7 +121,7 @@ class EditSide(Panel):
             box.toggled.connect(lambda _on: self._edited())
         self.mode.chosen.connect(lambda _mode: self._edited())
         self.editor.textChanged.connect(self._typed)
-        theme.changed.connect(self._theme_changed)  # a method: Qt lets it go with the side
+        theme.changed.connect(self._theme_changed)  # a method, which Qt disconnects when the side is deleted
         said(self.find_text, hint="nothing: the bodies stay as they are", name="Text to be replaced")
         said(self.put_text, name="Text in its place")
         on_language(self, self._show)
@@ -199,7 +199,7 @@ class EditSide(Panel):
 
     def _show(self) -> None:
         count, one = len(self._letters), self._free_letter
-        words = tr("the same change in each") if one is None else tr("its body written anew")
+        words = tr("the same change in each") if one is None else tr("its body rewritten")
         self.set_title(tr("Edit {count} messages", count=count_text(count)), words)
         self._show_mode(one)
         self.next_button.setEnabled(count > 0 and not self.fault)
@@ -225,7 +225,7 @@ class EditSide(Panel):
         if one is None:
             return
         text = self.editor.toPlainText()
-        # A body stays to the byte until somebody writes another one.
+        # An unedited body keeps its bytes, also line ends that the editor does not show.
         if text == "\n".join(one.body.splitlines()):
             self._written.pop(one.offset_message_id, None)
         else:
@@ -240,8 +240,8 @@ class EditSide(Panel):
         if self.mode.current != FREE or self._free_letter is not None or not self._letters:
             return ""
         if len(self._letters) > 1:
-            return tr("One body at a time is written anew: choose one dead letter.")
-        return tr("This body cannot be written anew: it is masked, no text in UTF-8, or too long.")
+            return tr("One body at a time is rewritten: choose one dead letter.")
+        return tr("This body cannot be rewritten: it is masked, no text in UTF-8, or too long.")
 
     def _show_effect(self) -> None:
         why_not = self.fault or self._why_not_free()
@@ -280,5 +280,5 @@ class EditSide(Panel):
 
 def _breaks_json(letter: DeadLetter, patch: Patch) -> bool:
     if len(patch.written) > EDITED_CHARACTERS_MAX:
-        return False  # not looked at
+        return False  # too long to be checked
     return patch.changes(letter) and not json_fault(letter.body) and bool(json_fault(patch.applied(letter, letter.body)))

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_bytes
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, read_only_reason
 from gui.views.dead_letters.columns import LetterRow
@@ -83,7 +83,7 @@ class LetterFlow(QObject):
         theme = context.theme
         self.bar = StepBar(theme, STEPS)
         self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
-        # Who only looks needs no other step: together they take as long to make as the rest of the page.
+        # The other steps are made at their first use, because together they take as long to make as the rest of the page.
         self.edit, self.resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
         self.verify, self.close = LazyTab(self._make_verify), LazyTab(self._make_close)
         self.sides: dict[str, QWidget] = dict(
@@ -243,7 +243,7 @@ class LetterFlow(QObject):
         self._context.theme.dress(dialog)
 
     def write_receipt(self, path: Path) -> None:
-        """Write what became of each as CSV, off the GUI thread."""
+        """Write the fate of each letter as CSV, on another thread."""
         rows, outcome = list(self._rows), self.verify.make().outcome
 
         def written(_size: int) -> None:

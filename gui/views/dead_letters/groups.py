@@ -1,11 +1,11 @@
-"""`GroupsPanel`: the groups with dead letters or retries, one of them selected; `CutsButton`: a group and words, by name."""
+"""`GroupsPanel`: the groups with dead letters or retries, one of them selected; `CutsButton`: the menu of saved cuts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from PySide6.QtCore import QSettings, Signal
-from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QSizePolicy, QWidget
+from PySide6.QtWidgets import QInputDialog, QLineEdit, QMenu, QSizePolicy
 
 from gui.models.table import ColumnTableModel
 from gui.operations.filter_memory import SAVED_MAX, Cut, SavedCuts
@@ -74,7 +74,7 @@ class GroupsPanel(Panel):
         return "" if figures is None else figures.group
 
     def ask_for(self, group: str) -> None:
-        """List a group in any case, from the next `show_groups` on."""
+        """List a group also without dead letters and retries, from the next `show_groups` on."""
         self._asked = group
 
     def show_note(self) -> None:
@@ -124,7 +124,7 @@ class GroupsPanel(Panel):
 
 
 class CutsButton(IconButton):
-    """Opens the menu of the cuts.
+    """Opens the menu of the saved cuts, each a group and words of the search under a name.
 
     Signals:
         chosen: A cut was chosen; carries it.
@@ -134,13 +134,9 @@ class CutsButton(IconButton):
     chosen = Signal(object)
     refused = Signal(str)
 
-    def __init__(
-        self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut], parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, theme: ThemeManager, settings: QSettings, current: Callable[[], Cut]) -> None:
         """Create it; ``current`` returns the shown cut."""
         super().__init__(theme, "tag", " ", on_click=self.open_menu, caret=True)
-        if parent is not None:
-            self.setParent(parent)
         self.cuts = SavedCuts(settings)
         self._current = current
 

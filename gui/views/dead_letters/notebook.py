@@ -32,7 +32,7 @@ from monitoring.letter_notes import LetterNote
 from monitoring.sources.base import ClusterSource
 
 BATCH_MS = 500
-"""Resends are collected for so long before one command notes them."""
+"""How long resends are collected before one command stores them."""
 NOTES_KEY = "dead_letters/notes"
 GROUP_NOTES_KEY = "dead_letters/group_notes"
 COMMANDS_MAX = 1_000
@@ -221,8 +221,14 @@ class NoteBook(QObject):
         if not ids:
             return
         notes = [self._unsaved[key] for key in ids]
-        places = ([getattr(note, name) for note in notes] for name in ("topic", "queue_id", "queue_offset", "at_ms"))
-        self._commands.send(NoteResends(ids, *places), partial(self._saved, ids, notes), partial(self._unsaved_resends, ids))
+        command = NoteResends(
+            ids,
+            topic=[note.topic for note in notes],
+            queue_id=[note.queue_id for note in notes],
+            queue_offset=[note.queue_offset for note in notes],
+            at_ms=[note.at_ms for note in notes],
+        )
+        self._commands.send(command, partial(self._saved, ids, notes), partial(self._unsaved_resends, ids))
 
     def _saved(self, ids: list[str], notes: list[LetterNote], _done: object) -> None:
         for key, note in zip(ids, notes, strict=True):
@@ -230,9 +236,9 @@ class NoteBook(QObject):
                 del self._unsaved[key]
                 self._notes[key] = replace(note, text=self._notes.get(key, LetterNote()).text)
         if self._query.waiting:
-            self._read()  # the worker may have read before it stored them, and answers in any order
+            self._read()  # the open read may be from before the worker stored them
 
     def _unsaved_resends(self, ids: list[str], error: OrbitError) -> None:
-        """Keep them: the next reading sends them again."""
+        """Report the error; the next read sends these resends again."""
         self._unsent |= set(ids) & self._unsaved.keys()
         self._failed(error)

@@ -106,7 +106,7 @@ class DeadLetterReader(QObject):
         )
 
     def no_letters(self, group: str) -> None:
-        """A group has no dead letters: nothing is read."""
+        """Take a group without dead letters, for which nothing is read."""
         for query in (self._heads, self._details):
             query.cancel()
         self.group, self.letters = group, []
@@ -194,5 +194,5 @@ class DeadLetterReader(QObject):
         self.retries_failed.emit(error)
 
     def _ages_failed(self, error: OrbitError) -> None:
-        """Keep what is shown; the next turn asks again."""
+        """Keep the last result; the next turn sends the request again."""
         logger.info("the ages of dead letters were not read: %s", error.message)

@@ -17,8 +17,8 @@ from broker_core.worker.questions.stored_messages import MessageDetail, ReadMess
 from gui.event_loop.turns import next_turn
 from gui.models.queue_window import shown_queue
 from gui.models.replay_order import Goal, ReplayOrder, Speed
+from gui.operations.background import BackgroundCall
 from gui.operations.message_job import JobState, MessageJob, details_arguments
-from gui.operations.queries import BackgroundCall
 from monitoring.dead_letters import DeadLetter
 from monitoring.letter_notes import RESENT, LetterNote
 from monitoring.resend_receipt import ResendReceipt, read_receipt, replay_order
@@ -111,7 +111,7 @@ class ReplayedResend(QObject):
     def _take_letter(self, letter: DeadLetter, detail: MessageDetail) -> None:
         self._in_a_row = 0
         self._rows.append(resent_row(detail, letter, self._order))
-        # By the loop, because answers that are there at once would deepen the stack.
+        # In another turn of the loop, because immediate answers would deepen the stack.
         next_turn(self, self._go_on)
 
     def _take_unread(self, letter: DeadLetter, error: OrbitError) -> None:
@@ -215,7 +215,7 @@ def _write_rows(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 def _read(folder: Path, message_ids: Sequence[str], *, is_over: bool) -> ResendReceipt:
     if is_over:
         (folder / LETTERS_FILE).unlink(missing_ok=True)
-        with suppress(OSError):  # what holds a journal stays
+        with suppress(OSError):  # a folder with a journal is not empty and stays
             folder.rmdir()
     try:
         with (folder / RECEIPT_FILE).open(encoding="utf-8", newline="\n") as lines:

@@ -84,7 +84,7 @@ def resend_dialog(
         nonlocal so_far
         so_far = so_far.followed_by(outcome)
         ended(so_far)
-        # Once more is for those that are surely unsent; a copy too many is worse than one that is asked for.
+        # Another attempt sends only letters that are surely unsent, because a duplicate is worse than another request.
         dialog.go.setText(_title(len(_still_unsent(letters, so_far))))
         check()
 

@@ -71,7 +71,7 @@ class ResendSide(Panel):
 
     @property
     def order(self) -> ResendOrder:
-        """What is asked for."""
+        """The resend as entered."""
         return ResendOrder(
             target=ResendTarget(self.target.current),
             topic=self.topic.text().strip(),

@@ -94,7 +94,7 @@ class LetterSide(Panel):
                 self.note.setText(text)
 
     def _entered(self) -> None:
-        # The field reports whenever it is left: a text that nobody changed is not the note of the others that are selected.
+        # The field emits also without a change: an unchanged text must not become the note of all selected letters.
         text = self.note.text().strip()
         if text != self._shown_text:
             self._shown_text = text

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -50,8 +50,8 @@ class DeadLettersView(PageView):
 
     page_id = "dead_letters"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._now_ms = 0
@@ -237,7 +237,7 @@ class DeadLettersView(PageView):
         if figures is None:
             return
         wanted = (figures.group, figures.dead, figures.last_died_ms)
-        # Where letters die all the time, reads that begin again and again would never end.
+        # An open read goes on, because reads that restart with each new letter would never end.
         goes_on = self._dead_for is not None and self.reader.is_reading and figures.group == self.reader.group
         if wanted == self._dead_for or goes_on:
             return
@@ -337,7 +337,7 @@ class DeadLettersView(PageView):
             return
         origins = ", ".join(f"{topic} {count_text(count)}" for topic, count in top_origins(self.reader.letters))
         if self.reader.is_reading and not self.letters.rows:
-            self.foot.setText("")  # of none that were read nothing is known
+            self.foot.setText("")  # nothing is known before the first letters are read
             return
         parts = [tr("{count} dead letters", count=count_text(len(self.letters.shown_rows)))]
         figures = self.group_panel.figures

@@ -1,4 +1,4 @@
-"""Dialogs that deliver, cancel or move waiting messages. Each says the consequences first."""
+"""`DelayActions`: dialogs that deliver, cancel or move waiting messages. Each shows the consequences first."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DelayActions:
         self._now_ms = now_ms
 
     def deliver_now(self, rows: Sequence[WaitingRow], parent: QWidget) -> ActionDialog:
-        """Ask about the delivery of messages before their time."""
+        """Ask whether to deliver messages before their time."""
         title = _counted(rows, "Deliver 1 message now", "Deliver {count} messages now")
         plan = ActionPlan(
             title=title,
@@ -105,12 +105,12 @@ class DelayActions:
         return entered_time(field.text(), self._now_ms(), self._times.zone)[0]
 
     def _act(self, action: str, rows: Sequence[WaitingRow], due_ms: int = -1) -> Pending[Any]:
+        # Both kinds name a message by two numbers; see `WaitingRow.position`.
+        first = [number for number, _second in (one.position for one in rows)]
+        second = [number for _first, number in (one.position for one in rows)]
         if rows[0].level == TIMER:
-            slots, positions = [one.position[0] for one in rows], [one.position[1] for one in rows]
-            return self._source.ask(ActOnTimers(action, slots, positions, due_ms))
-        offsets = [one.position[0] for one in rows]
-        places = [one.position[1] for one in rows]
-        return self._source.ask(ActOnDelayed(action, rows[0].level, offsets, places, due_ms))
+            return self._source.ask(ActOnTimers(action, slot_ms=first, position=second, due_ms=due_ms))
+        return self._source.ask(ActOnDelayed(action, rows[0].level, queue_offset=first, physical_offset=second, due_ms=due_ms))
 
     def _facts(self, rows: Sequence[WaitingRow]) -> list[tuple[str, str]]:
         topics = list(dict.fromkeys(one.topic for one in rows))
@@ -125,7 +125,7 @@ class DelayActions:
 
 
 def result_text(action: str, done: int, gone: int) -> str:
-    """How an action ended, in a sentence."""
+    """The result of an action, in a sentence."""
     words = {
         DELIVER: tr("{count} delivered now", count=count_text(done)),
         CANCEL: tr("{count} cancelled", count=count_text(done)),

@@ -55,7 +55,7 @@ class AheadPanel(Panel):
         on_language(self, self._draw)
 
     def show_ahead(self, samples: Iterable[DueSample], timers: TimersAhead | None, now_ms: int, unread: int) -> None:
-        """Show the waiting messages; ``unread`` are levels with messages that are not among the samples."""
+        """Show the waiting messages; ``unread``: how many levels have messages and no sample."""
         self._unread, self._timers_are_unread = unread, timers is None
         self._samples, self._timers, self._now_ms = list(samples), timers or TimersAhead(), now_ms
         self._draw()
@@ -77,8 +77,7 @@ class AheadPanel(Panel):
         layers = [BarLayer(tr("Levels"), ahead.levels, State.DELAYED), BarLayer(tr("Timers"), ahead.timers, State.CHECKING)]
         self.zoom.set_whole(ahead.start_ms / 1_000, (ahead.start_ms + len(starts) * ahead.part_ms) / 1_000)
         self.bars.set_bars(labels, layers, self.zoom.whole_s(), self.zoom.span_s)
-        each = {MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms]
-        words = tr(each)
+        words = tr({MINUTE_MS: "per minute", HOUR_MS: "per hour", DAY_MS: "per day"}[ahead.part_ms])
         if self._unread:
             words += tr(", partial: {count} levels not read", count=self._unread)
         if self._timers_are_unread:

@@ -19,14 +19,12 @@ from gui.words.text import (
     tr,
 )
 
-NOT_OUTSIDE = frozenset({"p50", "p99"})
-"""Columns that no attached cluster can fill."""
-MINUTE_MS = 60_000
-HOUR_MS = 60 * MINUTE_MS
+EMBEDDED_ONLY = frozenset({"p50", "p99"})
+"""Columns that an attached cluster cannot fill."""
 
 
 def countdown_text(milliseconds: float) -> str:
-    """Remaining time: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
+    """A remaining time, in ms: ``00:04.2``, ``12:30``, ``1:02:30``, ``3 d``."""
     if milliseconds < 0:
         return UNKNOWN
     tenths = int(milliseconds // 100)

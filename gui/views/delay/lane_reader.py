@@ -1,4 +1,4 @@
-"""`LaneReader`: reads when the messages of each delay level are due, one small question at a time."""
+"""`LaneReader`: reads the due times of the messages of each delay level, one small request at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LaneReader(QObject):
     """Keeps a `DueSample` of each level with messages. At most one question is open; levels take turns.
 
     A level with few messages is read whole. Of a longer one single messages are read at even distances in its queue:
-    they wait in the order of their due times, so that the numbers between them are known without reading them.
+    they are in the order of their due times, so that the numbers between them are known without reading them.
 
     Signals:
         changed: Another sample was read.
@@ -75,15 +75,15 @@ class LaneReader(QObject):
     def _ask_next(self) -> None:
         if self._left:
             pending = self._source.ask(ListDelayed(self._level, self._left.pop(0), 1))
-            self._query.ask(pending, self._went_on, self._failed)
+            self._query.ask(pending, self._take_point, self._failed)
             return
         row = self._wanted.pop(0)
         self._level = row.level
         self._read_ms[row.level] = row.now_ms
         count = DOTS_MAX if row.pending <= DOTS_MAX else 1
-        self._query.ask(self._source.ask(ListDelayed(row.level, 0, count)), self._begun, self._failed)
+        self._query.ask(self._source.ask(ListDelayed(row.level, 0, count)), self._take_first, self._failed)
 
-    def _begun(self, page: DelayedMessages) -> None:
+    def _take_first(self, page: DelayedMessages) -> None:
         last = page.max_offset - 1
         if page.next_offset > last or len(page.queue_offset) != 1:
             pairs = [(due, number) for number, due in enumerate(page.due_ms)]
@@ -95,7 +95,7 @@ class LaneReader(QObject):
         self._points = [(page.due_ms[0], 0)]
         self._go_on()
 
-    def _went_on(self, page: DelayedMessages) -> None:
+    def _take_point(self, page: DelayedMessages) -> None:
         if page.queue_offset:
             self._points.append((page.due_ms[0], page.queue_offset[0] - self._first + 1))
         if self._left:
@@ -109,7 +109,7 @@ class LaneReader(QObject):
         self._go_on()
 
     def _failed(self, _error: OrbitError) -> None:
-        # The page says so where its list fails; the next figures ask again. What was read before would look like now.
+        # The list of the page shows the error, and the next figures start another read. An old sample would look current.
         self._left.clear()
         self._wanted.clear()
         if self.samples.pop(self._level, None) is not None:

@@ -1,4 +1,4 @@
-"""The Delay page: lanes of the delay levels, what is due when, and the messages that wait.
+"""The Delay page: lanes of the delay levels, messages due ahead, and the waiting messages.
 
 `LatenessPanel`: lateness of the last hour's deliveries.
 """
@@ -31,7 +31,7 @@ from gui.operations.queries import LatestQuery
 from gui.plots.log_bars import LogBar, LogBars
 from gui.theme.tokens import Size, State
 from gui.views.delay.ahead_panel import DAY_MS, AheadPanel, TimersAhead
-from gui.views.delay.columns import NOT_OUTSIDE, countdown_text, level_columns
+from gui.views.delay.columns import EMBEDDED_ONLY, countdown_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
@@ -64,7 +64,7 @@ class LatenessPanel(Panel):
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._lateness: Lateness | None = None
-        self._is_told = self._is_known = False
+        self._is_reported = self._is_known = False
         self.bars = said(LogBars(context.theme), name="Deliveries by how late they were")
         self.bars.setProperty(TERM, "Lateness")
         self.none = label(role="caption", wrap=True)
@@ -74,9 +74,9 @@ class LatenessPanel(Panel):
 
     def show_state(self, state: ClusterState) -> None:
         """Show the lateness of a state; an attached cluster reports none."""
-        if self._is_known and state.lateness == self._lateness and self._is_told == (not state.is_from_outside):
+        if self._is_known and state.lateness == self._lateness and self._is_reported == (not state.is_from_outside):
             return
-        self._lateness, self._is_told, self._is_known = state.lateness, not state.is_from_outside, True
+        self._lateness, self._is_reported, self._is_known = state.lateness, not state.is_from_outside, True
         self._draw()
 
     def _draw(self) -> None:
@@ -92,7 +92,7 @@ class LatenessPanel(Panel):
         if not self._is_known:
             return tr("Reading…")
         if self._lateness is None:
-            return tr("not told by the brokers") if not self._is_told else tr("This broker does not tell it.")
+            return tr("not reported by the brokers") if not self._is_reported else tr("This broker does not report it.")
         return tr("Nothing was delivered in this time.")
 
     def _facts(self, count: int, late: int) -> str:
@@ -136,8 +136,8 @@ class DelayView(PageView):
 
     page_id = "delay"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._timers: TimerTotals | None = None
@@ -146,7 +146,7 @@ class DelayView(PageView):
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
         self.levels = ColumnTableModel(level_columns(self._lane), lambda level: level.level, parent=self)
-        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker tells of no delay levels.")
+        self.level_grid = said(DataGrid(self.levels, theme), empty="This broker reports no delay levels.")
         self.lanes = said(
             Panel(" ", flush=True),
             title="Delay levels",
@@ -178,7 +178,7 @@ class DelayView(PageView):
         self._timers = timer_figures(state)
         rows = level_rows(state)
         self.levels.set_rows(rows)
-        self.level_grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
+        self.level_grid.set_hidden(EMBEDDED_ONLY if state.is_from_outside else frozenset())
         if self.level_grid.selected_key is None:
             first = next_due(rows)
             self.level_grid.select_key(first.level if first else rows[0].level if rows else None)
@@ -242,7 +242,7 @@ class DelayView(PageView):
             self._forecast_query.ask(self.context.source.ask(ForecastTimers()), self._show_forecast, self._no_forecast)
 
     def _no_forecast(self, _error: OrbitError) -> None:
-        # The bars show the levels alone and say so; the list of timers says why.
+        # The bars show the levels alone and say so; the list of timers shows the reason.
         self._timers_ahead = None
         self._show_ahead()
 
@@ -278,15 +278,15 @@ class DelayView(PageView):
         worst_ms = late.late_p99_ms if late is not None else math.nan
         none = tr("none delivered in the last minute")
         if self._state is not None and self._state.is_from_outside:
-            none = tr("not told by the brokers")
+            none = tr("not reported by the brokers")
         fact = tr("worst on level {level}, last minute", level=late.level) if late else none
-        if of_timers > worst_ms or math.isnan(worst_ms) > math.isnan(of_timers):
+        if of_timers > worst_ms or (math.isnan(worst_ms) and not math.isnan(of_timers)):
             worst_ms, fact = of_timers, tr("worst of the timers, last minute")
         state = State.WARNING if worst_ms > LATE_WARNING_MS else None
         self.tiles["late"].set_value(*milliseconds_parts(worst_ms), fact, state)
 
     def _show_pending(self, rows: list[LevelRow]) -> None:
-        # A sum with a part that is not known is not known.
+        # A sum with an unknown part is unknown.
         levels = math.nan if any(row.pending < 0 for row in rows) else sum(row.pending for row in rows)
         timers = self._timers.pending if self._timers is not None else -1
         is_served = self._timers is not None and self._timers.is_served
@@ -304,10 +304,10 @@ class DelayView(PageView):
         if timers is not None and 0 <= timers.next_due_ms < due_ms:
             due_ms, fact = timers.next_due_ms, tr("a timer")
         if timers is not None and timers.pending > 0 and timers.next_due_ms < 0:
-            fact = ", ".join(filter(None, (fact, tr("timers not told"))))
+            fact = ", ".join(filter(None, (fact, tr("timers not reported"))))
         if math.isinf(due_ms) or self._state is None:
             is_known = not any(row.pending < 0 for row in rows)
-            fact = fact or tr("Nothing is waiting") if is_known else tr("not known while a broker does not answer")
+            fact = (fact or tr("Nothing is waiting")) if is_known else tr("not known while a broker does not answer")
             self.tiles["next"].set_value(UNKNOWN, "", fact if rows else "")
             return
         left_ms = due_ms - self._state.taken_ms

@@ -43,7 +43,7 @@ FIRST_PAGE = (0, -1)
 READ_AGAIN_MS = 2_000
 """Maximum age of the first page while messages leave it."""
 SETTLES_MS = 6_000
-"""After an action the page is read again for so long, because the effect may follow the answer."""
+"""How long the page is read again after an action, because the effect may come after the answer."""
 
 
 class WaitingPanel(Panel):
@@ -125,18 +125,18 @@ class WaitingPanel(Panel):
         """List the `LEVEL` or the `TIMERS`."""
         if key != self.switch.current:
             self.switch.choose(key)
-            self._begin_anew()
+            self._restart()
 
     def _follow(self, now_ms: int, pending: int, *, is_other: bool) -> None:
         self._now_ms = now_ms
         self._write_title()
         if is_other:
-            self._begin_anew()
+            self._restart()
         elif len(self._starts) == 1 and self._is_old(pending):
             self.read(quietly=True)
         self.grid.view.viewport().update()
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self.model.set_rows([])
         self._missing.say("")
         self._list_read.begin()
@@ -189,7 +189,7 @@ class WaitingPanel(Panel):
         self.grid.view.selectionModel().selectionChanged.connect(self._enable)
         self.model.shown_changed.connect(self._enable)
         self.grid.activated.connect(self._open)
-        self.switch.chosen.connect(lambda _key: self._begin_anew())
+        self.switch.chosen.connect(lambda _key: self._restart())
         for key, action in (("D", DELIVER), ("T", MOVE), ("Del", CANCEL)):
             on_key(self.grid, key, partial(self.ask, action))
         self.grid.menu_asked.connect(self._open_menu)
@@ -218,7 +218,7 @@ class WaitingPanel(Panel):
         assert isinstance(answer, DelayedActed | TimersActed)
         done, gone = answer.done, len(answer.gone)
         self._context.notify(lambda: result_text(action, done, gone), state=State.WARNING if gone else State.HEALTHY)
-        # The broker has taken the action; what waits in the wheel changes a moment later.
+        # The broker has accepted the action; the timer wheel changes a moment later.
         self._settles_ms = self._now_ms + SETTLES_MS
         self.read()
         self.acted.emit()

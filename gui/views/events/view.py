@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
 from gui.models.table import CellKind, Column, ColumnTableModel
-from gui.operations.queries import LatestQuery, write_file
+from gui.operations.background import write_file
+from gui.operations.queries import LatestQuery
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.theme.tokens import Size, State
 from gui.views.acting import set_acting
@@ -66,8 +67,8 @@ class EventsView(PageView):
 
     page_id = "events"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._query: LatestQuery[EventPage] = LatestQuery(self)
@@ -128,7 +129,7 @@ class EventsView(PageView):
         if state is None or source.status is not SourceStatus.READY:
             return
         self._asked_ms = state.taken_ms
-        # Not only since figures are recorded: what happened before the first of them counts, too.
+        # From the begin of the range, also where no figures were recorded yet.
         from_ms, to_ms = self._range_ms = self.context.time_range.asked_ms(state.taken_ms)
         self._query.ask(source.ask(ReadEvents(from_ms, to_ms + 1, EVENTS_MAX)), self._take, self._failed)
 
@@ -142,7 +143,7 @@ class EventsView(PageView):
         field.setAccessibleName(tr("Note"))
         plan = ActionPlan(
             title=tr("Add a note to the history"),
-            effects=[tr("It is kept with the time of now and shown among the events.")],
+            effects=[tr("It is stored with the current time and shown among the events.")],
             verb=tr("Add"),
             start=lambda: self.context.source.ask(NoteEvent("note", "", field.text().strip())),
             enter_starts=True,
@@ -233,7 +234,7 @@ class EventsView(PageView):
         self._show()
 
     def _failed(self, error: OrbitError) -> None:
-        # Counts and bars of events that may no longer be all would say too little.
+        # The known events may be incomplete now: no counts and bars of them.
         self._total = -1
         self._list_read.refused(error)
         self._show()
@@ -261,7 +262,7 @@ class EventsView(PageView):
 
     def _draw(self) -> None:
         from_ms, to_ms = self._range_ms
-        # Also those of other times than the selected one: the bars are where it is selected.
+        # With events outside the selected time, because the time is selected in these bars.
         rows = [one for one in self.model.rows if self._has_words_and_group(one)]
         width = max(1, (to_ms - from_ms) // BARS)
         clock = self.context.times.seconds if to_ms - from_ms <= 86_400_000 else self.context.times.minutes

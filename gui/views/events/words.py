@@ -1,4 +1,4 @@
-"""What events are called, and their texts in the language of the window."""
+"""Names and texts of events in the language of the window."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ ACTION_NAMES = {
 }
 FAILED = ".failed"
 _OF_A_RULE = "alert."
-_BEHIND_A_RULE = re.compile(r"(?=: | \()")
+_AFTER_RULE_NAME = re.compile(r"(?=: | \()")
 """Subject or detail, which `monitoring.alert_keeper` writes after the name of a rule."""
 _LEVEL = re.compile(r": level (\d+)")
 _ALERTS = KnownTexts(
@@ -91,7 +91,7 @@ _CAUSES = KnownTexts(*CAUSE_TEXTS.values())
 
 
 def text_of(row: EventRow) -> str:
-    """What happened, in a sentence."""
+    """The event in a sentence."""
     if row.group is EventGroup.ACTION:
         return _action_text(row.text)
     over = _OVER.fullmatch(row.text) if row.group is EventGroup.ALERT else None
@@ -111,7 +111,7 @@ def is_failure(row: EventRow) -> bool:
 
 
 def _value_text(amount: str) -> str:
-    """A value behind its subject: a delay level in words, of a dead letter topic its group."""
+    """A value after its subject: a delay level in words, for a dead letter topic its group."""
     level = re.match(r"level (\d+)(?=: )", amount)
     if level is not None:
         return tr("level {level}", level=level[1]) + told_text(amount)[level.end() :]
@@ -120,7 +120,7 @@ def _value_text(amount: str) -> str:
 
 def _alert_name(name: str) -> str:
     """A rule's name followed by its subject; names of shipped rules are translated."""
-    rule, *rest = _BEHIND_A_RULE.split(name, maxsplit=1)
+    rule, *rest = _AFTER_RULE_NAME.split(name, maxsplit=1)
     level = _LEVEL.fullmatch("".join(rest))
     return tr(rule) + (
         f": {tr('level {level}', level=level[1])}" if level else "".join(rest).replace(f": {reserved.DLQ_PREFIX}", ": ")

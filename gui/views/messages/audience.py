@@ -76,7 +76,7 @@ class Audience(QObject):
         return " ".join(parts)
 
     def _known(self, answers: Sequence[Members]) -> None:
-        # Of a group without members nobody knows what it wants.
+        # The subscriptions of a group without members are unknown.
         asked = zip(self._groups, answers, strict=False)
         self._wanted = [(group, members.wanted(0)) for group, members in asked if members.client_id]
         self.changed.emit()

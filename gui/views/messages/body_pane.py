@@ -1,6 +1,6 @@
 """`BodyPane`: a body as tree, text, table and hexadecimal, with its layers, and why other views are not possible.
 
-Places of filter matches in a text, bounded so that the window stays responsive. Pure.
+`marked_spans`: places of filter matches in a text, bounded so that the window stays responsive.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ class BodyPane(QWidget):
             packed, unpacked = bytes_text(detail.stored_body_bytes), bytes_text(len(detail.body))
             layers.insert(0, tr("Compressed by the producer: {packed} → {unpacked}", packed=packed, unpacked=unpacked))
         show_text(self.layers, " · ".join(layers))
-        # Why it is not shown otherwise; a body of bytes may hold anything, so its refusals are read as they came.
+        # The reasons against other views of the body, as the readers report them.
         refusals = [tr("Not read as {name}: {reason}", name=name, reason=_why(why)) for name, why in body.plain.refusals]
         if self.book.fault:
             words = tr(

@@ -132,7 +132,7 @@ class BrowseBar(QWidget):
             self._span = None
         has_place = window is not None and window.max_offset > window.min_offset
         for widget in (self.slider, self.offset):
-            # All queues have no common offset.
+            # There is no common offset of all queues.
             widget.setVisible(window is not None)
             widget.setEnabled(has_place)
         self.time.setEnabled(has_place or window is None)

@@ -1,6 +1,6 @@
 """`CompareDialog`: two messages side by side; the second one is chosen by its ID or among the copies of the first.
 
-Two messages side by side: differences of their records, properties and bodies. Pure but for the language.
+The functions return the differences of their records, properties and bodies; pure but for the language.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from broker_core.worker.questions.stored_messages import MessageDetail, ReadMess
 from gui.models.message_words import property_rows, record_facts
 from gui.models.messages import KEYS
 from gui.models.table import first_word
+from gui.operations.background import BackgroundCall
 from gui.operations.decoding import DecoderBook, patient
-from gui.operations.queries import BackgroundCall, LatestQuery
+from gui.operations.queries import LatestQuery
 from gui.theme.tokens import State, mix
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, fill, label, row

@@ -84,7 +84,7 @@ class ComposeDialog(Composing, FittedDialog):
         FittedDialog.reject(self)
 
 
-WIDTH_MIN = 500
+PANEL_WIDTH_MIN = 500
 
 
 class ComposePanel(Composing, Panel):
@@ -101,7 +101,7 @@ class ComposePanel(Composing, Panel):
 
     def __init__(self, context: PageContext, state: ClusterState | None, topic: str, page: QWidget) -> None:
         Panel.__init__(self, " ")
-        self.setMinimumWidth(WIDTH_MIN)
+        self.setMinimumWidth(PANEL_WIDTH_MIN)
         self._prepare(
             context.source, context.theme, state, topic=topic, settings=context.settings, asked_for=page, is_narrow=True
         )
@@ -112,7 +112,7 @@ class ComposePanel(Composing, Panel):
         self._topic = topic
         self._build()
         self._begin()
-        # A message of the history, or of a template, goes to the topic that is shown, too.
+        # Messages of the history and of templates are sent to the shown topic, too.
         for menu in (self.past, self.templates_menu):
             menu.chosen.connect(lambda _draft: self.form.set_topic(self._topic))
         self.import_button.hide()
@@ -142,7 +142,7 @@ class ComposePanel(Composing, Panel):
         self.set_title(tr("Send message"), self._topic)
 
     def _build(self) -> None:
-        # Beside the title there is room for the words of one of them.
+        # As icons, because there is room for the text of one button beside the title.
         for button in (self.history, self.copy_as):
             button.setText("")
             button.setProperty("caret", False)
@@ -161,5 +161,5 @@ class ComposePanel(Composing, Panel):
         draft = self.form.draft
         is_begun = bool(draft.body or draft.tag or draft.keys or draft.properties)
         self.reason.setText(self._fault() if is_begun else "")
-        # There is nothing to close; a burst is what can be stopped.
+        # A panel cannot be closed; the button stops a burst.
         self.cancel_button.setVisible(self.burst is not None)

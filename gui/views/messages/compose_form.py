@@ -182,7 +182,7 @@ class ComposeForm(QWidget):
         return MessageDraft(
             topic=self.topic_text.text().strip(),
             queue_id=int(data) if data is not None else ALL_QUEUES,
-            # What a stored message has stays as it is until somebody writes something else.
+            # The values of a stored message stay unchanged, with their blanks, until they are edited.
             tag=self.tag.text().strip() if self.tag.isModified() else self.tag.text(),
             keys=" ".join(self.keys.text().split()) if self.keys.isModified() else self.keys.text(),
             properties=(*self.properties.pairs(), *self.options.properties()),
@@ -241,7 +241,7 @@ class ComposeForm(QWidget):
         self.topic_text.setText(draft.topic)
         self.tag.setText(draft.tag)
         self.keys.setText(draft.keys)
-        # What is hidden is sent as it is, beside what is asked for in the fields of the options.
+        # Hidden properties are sent unchanged; the fields of the options add to them.
         self.properties.set_pairs(draft.properties if self.is_veiled else self.options.take(draft.properties))
         self._flag = draft.flag
         self._original = draft.body
@@ -318,7 +318,7 @@ class ComposeForm(QWidget):
         for part in (self.topic, self.topic_text):
             part.setParent(self)
             part.hide()
-        # In one line: a note of several would have the fields as high as they like to be, and scrolled.
+        # In one line: with a wrapped note the fields would have their preferred height, and scroll.
         self.body_note.setWordWrap(False)
         self.body_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         form.addRow(said_label("Tag, keys"), row((self.tag, 2), (self.keys, 3), self.queue))

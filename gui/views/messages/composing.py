@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     _Widget = QWidget
 else:
-    _Widget = object  # what stands before a class of Qt among the bases of another may be no widget itself
+    _Widget = object  # Qt allows one widget class among the bases
 
 _ENDED = {
     "commit": "Half message stored, and committed: consumers get it.",

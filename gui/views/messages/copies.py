@@ -1,7 +1,4 @@
-"""The menu that copies a message or a part of it, and the place of a message in words.
-
-A message as text to paste elsewhere: JSON, tab-separated lines, Markdown. Pure but for the language.
-"""
+"""The menu that copies a message or a part of it; a message as JSON, tab-separated lines or Markdown; its place in words."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from broker_core.api import UsageError
+from gui.operations.background import BackgroundCall
 from gui.operations.decoding import DecoderBook
-from gui.operations.queries import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

@@ -123,7 +123,7 @@ class MessageDetailPane(Panel):
             self.show_nothing()
 
     def _record_page(self) -> QWidget:
-        # Scrolled: a fact a line, they would have the whole page higher than a window of 900 px has room for.
+        # Scrolled, because one line for each fact would need a page higher than a window of 900 px.
         page = ScrolledPart()
         page.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.record.setContentsMargins(12, 6, 12, 6)

@@ -1,8 +1,7 @@
 """Menus of messages to enter again: `TemplatesMenu`, saved under names, and `PastDrafts`, sent last.
 
-Drafts of the composer, kept between starts: the last ones sent, and named templates. Pure.
-
-Large bodies are left out, because settings are no place for them.
+The functions read and write drafts of the composer as texts of the settings. Large bodies are left out, because settings are
+no place for them.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class FilterEdit(LongTextEdit):
     def event(self, event: QEvent) -> bool:
         is_tab = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Tab
         if is_tab and self.popup.isVisible() and self.popup.currentIndex().isValid():
-            event.ignore()  # for the list, before it would move the focus
+            event.ignore()  # for the list of completions; Tab would move the focus
             return False
         return super().event(event)
 

@@ -159,7 +159,7 @@ class HandDialog(FittedDialog):
     def _show_rejection(self, wanted: dict[str, Wanted]) -> None:
         found = []
         for detail in self._details:
-            # A dead letter is judged by the topic that the group had it from.
+            # The subscription of the group is to the first topic of a dead letter.
             topic = retry_names.first_topic(detail.topic, detail.properties) or detail.topic
             verdict = rejection(wanted, topic, detail.properties.get("TAGS", ""), detail.properties)
             if verdict is not Rejection.NONE:

@@ -1,6 +1,6 @@
 """`HitTimes`: store times of a search's hits, as bars; a drag narrows the time.
 
-`HitHistogram`: hits of a search by store time, in bars of a round width. Pure.
+`HitHistogram`: counts of hits by store time, in bars of a round width.
 """
 
 from __future__ import annotations

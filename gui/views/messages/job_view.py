@@ -51,7 +51,7 @@ class JobView(QWidget):
         word, role = _WORDS[job.state]
         self.line.setVisible(job.is_running)
         self.line.set_share(job.share)
-        # Some ends begin with the same word.
+        # The last line may begin with the same word.
         told = child_text(job.last.removeprefix(f"{word.lower()}: "))
         self.outcome.setText(f"{tr(word)}: {told}" if told else tr(word))
         set_role(self.outcome, role)

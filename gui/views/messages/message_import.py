@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import read_imports
 from broker_core.worker.questions.stored_messages import SendMessage
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.widgets.popups import opened
 from gui.words.error_words import error_text
 from gui.words.text import bytes_text, count_text, tr
@@ -67,7 +67,7 @@ class MessageImport(QObject):
         self.messages, self.fault = [], ""
         self._names = ", ".join(path.name for path in paths[:TOPICS_NAMED]) + (", …" if len(paths) > TOPICS_NAMED else "")
         self._summary = ""
-        # No child of the dialog, which may be closed while files are read: its end then reaches nobody.
+        # No child of the dialog, because a read must end in peace if the dialog is closed meanwhile.
         call = self._call = BackgroundCall()
         template = self._template()
         call.done.connect(self._done)

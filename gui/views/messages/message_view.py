@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QFileDialog, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QScrollArea, QStackedWidget
 
 from broker_core.api import OrbitError, UsageError
 from broker_core.worker.questions.stored_messages import (
@@ -22,7 +22,8 @@ from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_words import PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
-from gui.operations.queries import LatestQuery, write_file
+from gui.operations.background import write_file
+from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
 from gui.theme.tokens import State
 from gui.views.acting import set_acting
@@ -61,8 +62,8 @@ class MessageView(PageView):
 
     page_id = "message"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._wanted: tuple[str, int | str] | None = None
@@ -238,7 +239,7 @@ class MessageView(PageView):
         self._facts.addWidget(record)
         self.property_panel.add_action(self.facts_switch)
         self.property_panel.content.addWidget(self._facts)
-        # What its views would like to have is taken from the events, which say more in a line.
+        # Narrower than its views prefer, because the events need the width more.
         self.body_panel.setMinimumWidth(BODY_WIDTH_MIN)
         widths = ((self.event_panel, 620), (self.body_panel, 300), (self.property_panel, 280))
         self._below = below = splitter(Qt.Orientation.Horizontal, *((panel, width, width) for panel, width in widths))

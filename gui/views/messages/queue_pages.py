@@ -241,7 +241,7 @@ class QueuePages(Panel):
         if self.topic:
             words = tr("Nothing is stored in {topic}.", topic=self.topic)
         elif self._state is not None and self._state.is_blank:
-            words = tr("No broker has told its topics.")
+            words = tr("No broker has reported its topics.")
         else:
             may_play = may_offer_demo(self._source)
             words = tr("No topics yet. Send a message or play the demo.") if may_play else tr("No topics yet.")

@@ -213,7 +213,7 @@ class ReplayDialog(JobDialog):
     @property
     def _can_go_on(self) -> bool:
         """Whether the ended replay has messages left."""
-        # One that was killed had no last word.
+        # A killed replay has written no last line.
         ended_early = self.job.state in (JobState.CANCELLED, JobState.FAILED)
         has_rest = self.job.state is JobState.PARTIAL and "go on with" in self.job.last
         return bool(self.job.folder) and (ended_early or has_rest)

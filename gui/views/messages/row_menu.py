@@ -1,4 +1,4 @@
-"""Menus of message rows: actions of the page, then copies of the row."""
+"""Menus of message rows: actions of the page, then copies of the row; a cell as conditions of a filter."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from PySide6.QtCore import QPoint
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
+from gui.models.filter_text import quoted
 from gui.models.messages import MessageRow
 from gui.views.acting import add_acting
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.popups import new_menu
 from gui.words.text import tr
+from monitoring.payload.judging import MASK
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +66,40 @@ def add_grid_copies(menu: QMenu, grid: DataGrid[Any]) -> None:
     menu.addAction(tr("Copy rows"), partial(grid.copy, CopyFormat.TSV))
     menu.addAction(tr("Copy rows as JSON"), partial(grid.copy, CopyFormat.JSON))
     menu.addAction(tr("Copy rows as Markdown"), partial(grid.copy, CopyFormat.MARKDOWN))
+
+
+def cell_conditions(hit: MessageRow, column: str, field_value: str | None) -> list[tuple[str, str]]:
+    """Menu title and condition for and against the value of a cell; none where part of it is masked.
+
+    ``field_value`` is the value of a field of the language; None: the column is none.
+    """
+    value = (column, "=", quoted(field_value)) if field_value is not None else _cell_value(hit, column)
+    if value is None:
+        return []
+    field, operator, text = value
+    if MASK in text:
+        return []  # the condition would name what is hidden, or nothing
+    against = "<" if operator == ">=" else "!="
+    return [
+        ("Filter for {condition}", f"{field} {operator} {text}"),
+        ("Filter against {condition}", f"{field} {against} {text}"),
+    ]
+
+
+def _cell_value(hit: MessageRow, column: str) -> tuple[str, str, str] | None:
+    match column:
+        case "topic":
+            return "topic", "=", quoted(hit.topic)
+        case "tag" if hit.tag:
+            return "tag", "=", quoted(hit.tag)
+        case "keys" if hit.keys:
+            return "key", "=", quoted(hit.keys.split(" ")[0])
+        case "queue_id":
+            return "queue", "=", str(hit.queue_id)
+        case "queue_offset":
+            return "offset", "=", str(hit.queue_offset)
+        case "store_ms":
+            return "stored", ">=", str(hit.store_ms)
+        case "body_bytes":
+            return "body_bytes", "=", str(hit.body_bytes)
+    return None

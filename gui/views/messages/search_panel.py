@@ -28,10 +28,10 @@ from gui.views.messages.columns import CONSUMPTION, hit_columns
 from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.hand_dialog import Hand
-from gui.views.messages.hit_fields import HitFields, cell_conditions
+from gui.views.messages.hit_fields import HitFields
 from gui.views.messages.hit_times import HitTimes
 from gui.views.messages.replay_dialog import ReplayDialog
-from gui.views.messages.row_menu import add_row_copies
+from gui.views.messages.row_menu import add_row_copies, cell_conditions
 from gui.views.messages.search_progress import SearchBound, SearchProgress, bound_words
 from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, column, fill, label, row
@@ -69,7 +69,6 @@ class SearchPanel(QWidget):
         *,
         bar: FilterBar | None = None,
         within: Callable[[], str] = lambda: "",
-        parent: QWidget | None = None,
     ) -> None:
         """Create it.
 
@@ -79,9 +78,8 @@ class SearchPanel(QWidget):
             masks: Hide parts of messages.
             bar: External filter bar, whose owner calls `search`; None: the panel has its own.
             within: Returns a condition of every search besides its filter; empty for none.
-            parent: Qt's owner.
         """
-        super().__init__(parent)
+        super().__init__()
         theme = context.theme
         self._context, self._names, self._masks, self._within = context, names, masks, within
         self._waiting: list[SearchHits] = []
@@ -164,9 +162,10 @@ class SearchPanel(QWidget):
             fill(self.bar.line, self.bound, self.search_button)
             self.bar.use_names(self._names)
             lines.addWidget(self.bar)
-        # A widget that is added to a second layout leaves the first one.
-        beside = (self.progress, 1), *(() if self._has_own_bar else (self.bound,))
-        lines.addLayout(column(self.bound_note, row(*beside), spacing=4))
+        progress = row((self.progress, 1))
+        if not self._has_own_bar:
+            progress.addWidget(self.bound)
+        lines.addLayout(column(self.bound_note, progress, spacing=4))
         panel = Panel(flush=True, spacing=0)
         fill(panel.content, (self.grid, 1), self.missing)
         foot = QWidget()
@@ -174,7 +173,7 @@ class SearchPanel(QWidget):
         buttons = (self.export_button, self.replay_button, self.fields.button)
         foot.setLayout(row(self.foot, 1, self._hint, *buttons, margins=(12, 0, 6, 0)))
         panel.content.addWidget(foot)
-        # The histogram stands above the hits alone: so the message beside them has the whole height.
+        # The histogram is above the hits alone, so that the message beside them has the whole height.
         parts = column(self.hit_times, (panel, 1), spacing=Size.GAP)
         table = QWidget()
         table.setLayout(parts)
@@ -224,7 +223,7 @@ class SearchPanel(QWidget):
         try:
             return marks_of(parse_filter(text, now_ms=self._state_ms))
         except FilterError:
-            return Marks()  # the search itself is refused then, and says why
+            return Marks()  # the search itself is refused and shows the reason
 
     def _narrow_time(self, start_ms: int, end_ms: int) -> None:
         self.bar.set_text(within_times(self.bar.text, start_ms, end_ms))
@@ -258,7 +257,7 @@ class SearchPanel(QWidget):
         if self.run.is_over and self.run.state is not SearchState.NONE:
             self._show_timer.stop()
             self._show_waiting()
-            self.reader.sort(self.model.sort_key)  # with those that came last
+            self.reader.sort(self.model.sort_key)  # with the hits that arrived last
         if isinstance(self.run.error, FilterError):
             self.bar.show_fault(self.run.error)
         self._show_bound()

@@ -81,6 +81,6 @@ class SearchPanels(QObject):
     def _queues_shown(self) -> str:
         """The browsed queues, as a condition."""
         topic = f"topic = {quoted(self._pages.topic)}"
-        # A light topic has one queue; its messages have the numbers of queues of other topics.
+        # A light topic has one queue; its messages have the queue numbers of other topics.
         is_whole = self._pages.queue == ALL_QUEUES or self._pages.topic.startswith(reserved.LMQ_PREFIX)
         return topic if is_whole else f"{topic} and queue = {self._pages.queue}"

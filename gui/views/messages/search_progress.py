@@ -18,7 +18,7 @@ from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
 from gui.words.text import KnownTexts, TimeZoneChoice, count_text, duration_text, tr
 
-COUNTS = (1_000, 10_000, 100_000)
+BOUND_COUNTS = (1_000, 10_000, 100_000)
 
 
 class SearchBound(QComboBox):
@@ -27,7 +27,7 @@ class SearchBound(QComboBox):
     def __init__(self) -> None:
         super().__init__()
         said(self, name="Messages searched", tip="Which messages are searched, by the time of storing")
-        for count, oldest in ((0, False), *((count, oldest) for oldest in (False, True) for count in COUNTS)):
+        for count, oldest in ((0, False), *((count, oldest) for oldest in (False, True) for count in BOUND_COUNTS)):
             self.addItem("", (count, oldest))
         on_language(self, self._write)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget
 
 from broker_core.api import Marks
 from broker_core.worker.questions.stored_messages import MessageDetail, SendReceipt
@@ -44,8 +44,8 @@ class MessagesView(PageView):
 
     page_id = "messages"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
@@ -227,7 +227,7 @@ class MessagesView(PageView):
             self._carry(self.search.bar, self.bar.filter)
         self._tops.setCurrentIndex(part)
         for place in range(self._tops.count()):
-            # A part that is not shown claims no height.
+            # A hidden part takes no height.
             policy = QSizePolicy.Policy.Preferred if place == part else QSizePolicy.Policy.Ignored
             widget = self._tops.widget(place)
             if widget is not None:

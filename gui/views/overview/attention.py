@@ -52,7 +52,7 @@ class AttentionPanel(Panel):
         self.mute_button = push_button("Mute…", self._open_mute_menu, role="link")
         self.add_action(self.mute_button)
         self.rows = [_Row(context.theme, self._open, self._open_row_menu) for _ in range(ROWS_SHOWN)]
-        # Not wrapped: one label with a height for its width, and the page takes the height that charts would like to have.
+        # Not wrapped: a label with a height for its width makes the page use the preferred height of its charts.
         self.nothing = label(role="secondary")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.content.setSpacing(0)
@@ -71,7 +71,7 @@ class AttentionPanel(Panel):
     def show_state(self, state: ClusterState) -> None:
         self._now_ms = state.taken_ms
         self._state = state
-        # A look goes through all names; alerts are asked for as often.
+        # A look reads all names, so it is as rare as the requests for alerts.
         if not 0 <= self._now_ms - self._judged_ms < LOOK_MS:
             self._look()
         self._show()
@@ -85,7 +85,7 @@ class AttentionPanel(Panel):
         self._judged_ms = self._now_ms
         if self._state is not None:
             found = self._unjudged_watch.look(self._context.alerts.rules, self._state)
-            # What can never be known from outside is no news; the rule says so on its page.
+            # A figure that an attached cluster never reports is no news; the page of the rules names it.
             self._unjudged = found if found.is_news else NOTHING
 
     def keep_rows(self, count: int) -> None:

@@ -1,4 +1,7 @@
-"""Figures of the Overview from one `ClusterState`: pure functions, no widgets, no texts. NaN and -1 mean unknown."""
+"""Figures of the Overview from one `ClusterState`. Pure: no widget, no text. NaN: unknown.
+
+A row is the place of a topic or group in the catalogue and in the arrays of the state.
+"""
 
 from __future__ import annotations
 
@@ -24,24 +27,24 @@ class WorstGroup:
 
 
 def total(state: ClusterState | None, name: str) -> float:
-    """One of the totals, NaN if there is no state or it is not in there."""
+    """One of the totals; NaN without a state, and where the state has no such total."""
     return NAN if state is None else state.totals.get(name, NAN)
 
 
 def fan_out(state: ClusterState) -> float:
-    """Messages taken for each message put, NaN while nothing is put."""
+    """Messages delivered for each message put; NaN while nothing is put."""
     put = total(state, "put_rate")
     return total(state, "got_rate") / put if put > 0 else NAN
 
 
 def worst_group(state: ClusterState) -> WorstGroup | None:
-    """The group of users that lags most, None if none has a known lag above 0, or the lag of all is unknown."""
+    """The group that lags most, without the broker's own; None if no lag above 0 is known, or the total lag is unknown."""
     own = np.isin(np.arange(len(state.catalog.groups)), own_groups(state))
     lag = np.where(own, np.nan_to_num(state.group_lag_messages, nan=0.0), 0.0)
     if lag.size == 0 or lag.max() <= 0 or math.isnan(total(state, "lag_messages")):
         return None
-    index = int(lag.argmax())
-    return WorstGroup(state.catalog.groups[index], float(lag[index]), float(lag[index] / lag.sum()))
+    row = int(lag.argmax())
+    return WorstGroup(state.catalog.groups[row], float(lag[row]), float(lag[row] / lag.sum()))
 
 
 def disk_share(state: ClusterState) -> float:
@@ -57,7 +60,7 @@ def own_groups(state: ClusterState) -> list[int]:
 
 
 def busiest_topics(state: ClusterState, count: int) -> list[int]:
-    """Rows of at most ``count`` topics, most written first; ties and silent ones by messages kept."""
+    """Rows of at most ``count`` topics by put rate, then by kept messages; the largest first."""
     rate = np.nan_to_num(state.topic_put_rate, nan=-1.0)
     kept = state.topic_kept_messages
     return sorted(own_topics(state), key=lambda row: (-rate[row], -kept[row], state.catalog.topics[row]))[:count]

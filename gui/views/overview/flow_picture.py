@@ -57,10 +57,10 @@ def message_flow(state: ClusterState) -> MessageFlow:
     due_rate = _at_least_0(delivered - _or_0(retry_rate))
     half_rate = rates.of(lambda name: name == reserved.HALF_TOPIC)
     commit_rate = total(state, "transaction_commit_rate")
-    # Who does not count commits (an attached cluster) cannot tell committed messages from those that were never half ones.
+    # An attached cluster counts no commits, so its normal rate is unknown while half messages are put.
     committed = commit_rate if half_rate > 0 else _or_0(commit_rate)
     normal_rate = _at_least_0(rates.own - _or_0(due_rate) - committed)
-    # A message that failed waits in a delay level before it is tried again: nobody has sent it.
+    # A failed message waits in a delay level before its next attempt; no producer has sent it again.
     delayed_rate = _at_least_0(
         rates.of(lambda name: name in (reserved.SCHEDULE_TOPIC, reserved.WHEEL_TIMER_TOPIC)) - _or_0(retry_rate)
     )
@@ -104,11 +104,11 @@ class _TopicRates:
         known = ~np.isnan(rates)
         self._rates = np.bincount(topic[known], rates[known], minlength=count)[:count]
         self._known = np.bincount(topic[known], minlength=count)[:count] > 0
-        # Of a broker that counts what is put, a queue without a rate is one that nobody has written to.
+        # Where the broker counts puts, a queue without a rate was never written.
         self._nothing = NAN if math.isnan(total(state, "put_rate")) else 0.0
         self._lists_all = state.lists_all
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
-        # From outside, queues are read in turn: it is one that was not read twice yet.
+        # Queues of an attached cluster are read in turn, and a rate needs two reads.
         is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
         self.own = NAN if is_unread else self._sum(own)
         self.own_written = NAN if is_unread or not state.lists_all else float(np.count_nonzero(self._rates[own] > 0))

@@ -105,7 +105,7 @@ class FlowScene(CardArea):
         self._tokens = tokens
         self.picture = FlowPicture((), ())
         self._rects: dict[str, QRectF] = {}
-        # Lower where the page is, never higher: cards hold three figures and no more.
+        # Lower on a low page, never higher, because cards have three figures and no more.
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self.setMaximumHeight(_height(CARD_HEIGHT))
 
@@ -150,7 +150,7 @@ class FlowScene(CardArea):
         for band, way in ways:
             self._paint_band(painter, band, way)
         for band, way in ways:
-            # Over all bands: two that cross would cover each other's words.
+            # After all bands, because bands that cross would cover each other's labels.
             if band.label:
                 self._paint_label(painter, band, way)
         for card in self.picture.cards():
@@ -230,7 +230,7 @@ class FlowScene(CardArea):
         left, right = way.pointAtPercent(0), way.pointAtPercent(1)
         if width > right.x() - left.x():
             return
-        # Nearer to where it begins: bands to one card meet at their ends.
+        # Nearer to the begin of the band, because bands to one card meet at their ends.
         middle = way.pointAtPercent(LABEL_AT)
         begin = min(max(middle.x() - width / 2, left.x()), right.x() - width)
         box = QRectF(begin, middle.y() - band_width(band.rate) / 2 - LABEL_HEIGHT - 1, width, LABEL_HEIGHT)

@@ -116,7 +116,7 @@ def _beyond_state(row: GroupLagRow) -> State | None:
 
 
 def drains_text(row: GroupLagRow) -> str:
-    """Where the lag goes, in words."""
+    """The forecast of the lag in words."""
     return tr("beyond the end") if row.beyond_messages > 0 else outlook_text(row.outlook)
 
 
@@ -124,12 +124,12 @@ ROWS_SHOWN = 4
 ROW_HEIGHT = 24
 HEIGHT = 38 + Size.HEADER + ROWS_SHOWN * ROW_HEIGHT + 8
 UNFLUSHED_FULL_BYTES = 64 * 1024 * 1024
-"""Unflushed bytes of a full meter: the most that asynchronous flushes leave in normal work."""
+"""Unflushed bytes of a full meter: the most that asynchronous flushes leave in normal operation."""
 MEMORY_FULL_BYTES = 2 * 1024 * 1024 * 1024
-NOT_OUTSIDE = frozenset({"size"})
-"""Columns of the busiest topics that no attached cluster can fill."""
-METERS_NOT_OUTSIDE = ("unflushed", "held", "cpu", "memory")
-"""Meters that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"size"})
+"""Columns of the busiest topics that an attached cluster cannot fill."""
+EMBEDDED_ONLY_METERS = ("unflushed", "held", "cpu", "memory")
+"""Meters that an attached cluster cannot fill."""
 _METERS = {"disk": "Disk", "unflushed": "Unflushed", "held": "Held pulls", "cpu": "Processor", "memory": "Memory"}
 
 
@@ -179,15 +179,15 @@ class TablesPart(QWidget):
         limits = self._context.alerts.lag_limits
         self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
         self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
-        counts = (len(own_topics(state)), len(own_groups(state))) if state.lists_all else (math.nan, math.nan)
-        self._all_topics.setText(tr("All {count} topics", count=count_text(counts[0])))
-        self._all_groups.setText(tr("All {count} groups", count=count_text(counts[1])))
+        topics, groups = (len(own_topics(state)), len(own_groups(state))) if state.lists_all else (math.nan, math.nan)
+        self._all_topics.setText(tr("All {count} topics", count=count_text(topics)))
+        self._all_groups.setText(tr("All {count} groups", count=count_text(groups)))
         self._show_empty(is_blank=state.is_blank)
-        self.topic_grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
+        self.topic_grid.set_hidden(EMBEDDED_ONLY if state.is_from_outside else frozenset())
         self._show_meters(state)
 
     def show_status(self, status: SourceStatus) -> None:
-        """Show the status of the broker; a ready broker's figures say more."""
+        """Show the status of a broker that is not ready; `show_state` shows that of a ready one."""
         if status is not SourceStatus.READY:
             self.broker_chip.set(status_text(status), State.CRITICAL if status is SourceStatus.LOST else State.PENDING)
 
@@ -198,8 +198,8 @@ class TablesPart(QWidget):
 
     def _show_empty(self, *, is_blank: bool) -> None:
         if is_blank:
-            self.topic_grid.set_empty(tr("No broker has told its topics."))
-            self.group_grid.set_empty(tr("No broker has told its groups."))
+            self.topic_grid.set_empty(tr("No broker has reported its topics."))
+            self.group_grid.set_empty(tr("No broker has reported its groups."))
         else:
             offer = tr("Play a demo") if may_offer_demo(self._context.source) else ""
             self.topic_grid.set_empty(tr("No topics yet."), offer, self._play)
@@ -210,11 +210,12 @@ class TablesPart(QWidget):
         if state is None:
             return ()
         series = self._context.history.series(name)
-        values: list[float] = series.window(state.taken_ms - SPARKLINE_MS, state.taken_ms, SPARKLINE_POINTS)[1].tolist()
-        return values
+        _seconds, values = series.window(state.taken_ms - SPARKLINE_MS, state.taken_ms, SPARKLINE_POINTS)
+        points: list[float] = values.tolist()
+        return points
 
     def _show_meters(self, state: ClusterState) -> None:
-        for key in METERS_NOT_OUTSIDE:
+        for key in EMBEDDED_ONLY_METERS:
             self.meters[key].setVisible(not state.is_from_outside)
         disk = disk_share(state)
         full = disk >= DISK_LIMIT_SHARE

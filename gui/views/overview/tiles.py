@@ -35,6 +35,8 @@ DISK_LIMIT_SHARE = 0.75
 
 @dataclass(frozen=True, slots=True)
 class TileText:
+    """The texts of a tile; ``fact`` stands below the value."""
+
     value: str
     unit: str = ""
     fact: str = ""
@@ -80,16 +82,14 @@ class TileRow(QWidget):
         for key, tile in self.tiles.items():
             text = self._text(key, state)
             tile.set_value(text.value, text.unit, text.fact, text.state)
-            window = self._context.time_range.window_ms(state.taken_ms)
-            line = self._context.history.series(TILES[key].series).window(*window, SPARKLINE_POINTS)[1]
-            tile.set_sparkline(line.tolist(), text.state)
+            _seconds, values = self._recorded(TILES[key].series, state)
+            tile.set_sparkline(values.tolist(), text.state)
 
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":
             return TileText(rate_number(total(state, "put_rate")), "/s", self._peak(state))
         if key == "dead":
-            window_ms = self._context.time_range.window_ms(state.taken_ms)
-            return dead_text(state, *self._context.history.series(TILES[key].series).window(*window_ms, SPARKLINE_POINTS))
+            return dead_text(state, *self._recorded(TILES[key].series, state))
         texts: dict[str, Callable[[ClusterState], TileText]] = {
             "out": out_text,
             "lag": lambda one: lag_text(one, self._context.alerts.lag_limits),
@@ -98,19 +98,22 @@ class TileRow(QWidget):
         }
         return texts[key](state)
 
+    def _recorded(self, series: str, state: ClusterState) -> tuple[Floats, Floats]:
+        """Times (s since the epoch) and values of a series within the time range."""
+        from_ms, to_ms = self._context.time_range.window_ms(state.taken_ms)
+        return self._context.history.series(series).window(from_ms, to_ms, SPARKLINE_POINTS)
+
     def _peak(self, state: ClusterState) -> str:
-        x, y = self._context.history.series("totals.put_rate").window(
-            *self._context.time_range.window_ms(state.taken_ms), SPARKLINE_POINTS
-        )
-        if not np.isfinite(y).any() or np.nanmax(y) <= 0:
+        seconds, rates = self._recorded(TILES["in"].series, state)
+        if not np.isfinite(rates).any() or np.nanmax(rates) <= 0:
             return ""
-        place = int(np.nanargmax(y))
-        at = self._context.times.moment(float(x[place]) * 1_000).strftime("%H:%M")
-        return tr("peak {rate} at {time}", rate=rate_number(float(y[place])), time=at)
+        peak = int(np.nanargmax(rates))
+        at = self._context.times.moment(float(seconds[peak]) * 1_000).strftime("%H:%M")
+        return tr("peak {rate} at {time}", rate=rate_number(float(rates[peak])), time=at)
 
 
 def out_text(state: ClusterState) -> TileText:
-    """Messages out, and how many for each one in; reads of the console itself are shown apart for an attached cluster."""
+    """Messages out, and how many for each one in; for an attached cluster the reads of this console are shown apart."""
     own = total(state, "console_rate")
     if own > 0:
         return TileText(rate_number(total(state, "got_rate")), "/s", tr("and {rate}/s by this console", rate=rate_number(own)))
@@ -120,7 +123,7 @@ def out_text(state: ClusterState) -> TileText:
 
 
 def lag_text(state: ClusterState, limits: LagLimits = SHIPPED) -> TileText:
-    """All known lag, and the group with most of it; coloured where a group is above its limit."""
+    """The known lag of all groups, and the group with most of it; coloured where a group is above its limit."""
     lag = total(state, "lag_messages")
     worst = worst_group(state)
     warning = State.WARNING if limits.is_over(state) else None
@@ -134,9 +137,9 @@ def latency_text(state: ClusterState) -> TileText:
     value, unit = milliseconds_parts(total(state, "put_p99_ms"))
     p50 = milliseconds_text(total(state, "put_p50_ms"))
     if state.is_from_outside:
-        # An attached cluster; some versions tell the 99th percentile, by the minute.
-        is_told = "put_p99_ms" in state.totals
-        none = tr("nothing put in the last whole minute") if is_told else tr("not told by the brokers")
+        # Some versions of attached brokers report the 99th percentile, once a minute.
+        is_reported = "put_p99_ms" in state.totals
+        none = tr("nothing put in the last whole minute") if is_reported else tr("not reported by the brokers")
         return TileText(value, unit, none if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 
@@ -155,8 +158,9 @@ def dead_text(state: ClusterState, seconds: Floats, counts: Floats) -> TileText:
         return TileText(UNKNOWN)
     if not len(known):
         return TileText(count_text(count))
-    change = count - float(counts[known[0]])
-    time = duration_text(state.taken_ms - float(seconds[known[0]]) * 1_000)
+    first = known[0]
+    change = count - float(counts[first])
+    time = duration_text(state.taken_ms - float(seconds[first]) * 1_000)
     if change > 0:
         return TileText(count_text(count), "", tr("+{count} in {time}", count=count_text(change), time=time), State.CRITICAL)
     if change < 0:

@@ -1,6 +1,6 @@
 """The Overview: health, problems, and ways to other pages.
 
-The two charts of the Overview: throughput and backlog. Imports pyqtgraph, through `gui.plots.time_chart`.
+`ThroughputPanel` and `BacklogPanel`: its two charts; `PanelsPart`: these beside the open alerts.
 """
 
 from __future__ import annotations
@@ -166,8 +166,8 @@ class OverviewView(PageView):
 
     page_id = "overview"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self.link = window_link(context, self)

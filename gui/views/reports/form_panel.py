@@ -139,7 +139,7 @@ class FormPanel(Panel):
         """Why the report cannot run; empty when it can."""
         if not self.stores:
             if self._is_broker:
-                return tr("The broker has not told yet where it stores. Wait until it runs, or choose a folder.")
+                return tr("The broker has not reported its folder yet. Wait until it runs, or choose a folder.")
             return tr("Choose the folder of a store.")
         wrong = next((fault for field in (self.begin, self.end) if self._custom and (fault := _time_fault(field.text()))), "")
         if wrong:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QMessageBox, QSizePolicy
 
 from gui.models.reports import PastRun
 from gui.models.table import ColumnTableModel
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.operations.reports import delete_run, read_history
 from gui.theme.manager import ThemeManager
 from gui.views.reports.columns import run_columns

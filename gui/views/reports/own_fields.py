@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from gui.models.reports import parameter_fault
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import mark_fault
@@ -44,7 +44,7 @@ class QueryField(QWidget):
         self.editor = LongTextEdit(editable=True)
         self.editor.setPlainText(text)
         self.editor.setFont(mono_font(Size.SECONDARY))
-        self.editor.setProperty("role", "filter")  # with the frame of a field; else it is a part that scrolls
+        self.editor.setProperty("role", "filter")  # the frame of a field
         self.editor.setPlaceholderText(EXAMPLE)
         self.editor.setAccessibleName("SQL")
         self.editor.setTabChangesFocus(True)
@@ -73,7 +73,7 @@ class QueryField(QWidget):
         self.editor.setPlainText(text)
 
     def leave_loaded(self) -> None:
-        """Leave a saved query to whoever listens to `loaded`."""
+        """Show no loaded queries; a listener of `loaded` shows them."""
         self.shows_loaded = False
 
     def show_editor(self, *, shown: bool) -> None:
@@ -230,7 +230,7 @@ class OwnFields(QWidget):
         line = QLineEdit(self._entered.get(place, ""))
         line.setPlaceholderText(parameter.default)
         line.textChanged.connect(lambda text: self._keep(place, text))
-        # A missing entry is only reported in words.
+        # A missing entry is not marked; the form reports it in words.
         line.textChanged.connect(lambda text: mark_fault(line, text.strip() and parameter_fault(parameter, text.strip())))
         return line
 

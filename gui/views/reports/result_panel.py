@@ -15,7 +15,8 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.reports.charts_panel import ChartsPanel
 from gui.views.reports.columns import RUN_STATES, figure_text, range_text, result_columns
-from gui.views.reports.section_list import WIDTH, ManifestPart, ResultSection, SectionKind, SectionList, sections_of
+from gui.views.reports.manifest_part import ManifestPart
+from gui.views.reports.section_list import WIDTH, ResultSection, SectionKind, SectionList, sections_of
 from gui.views.reports.words import report_text, report_texts
 from gui.views.time_range import TimeRangeChoice
 from gui.widgets.basic import IconButton, Line, clear, column, fill, label, row, take_out

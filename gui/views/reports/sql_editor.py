@@ -1,4 +1,4 @@
-"""`SqlEditor`: queries over the whole page, beside the tables and columns that they can name, above those that were run."""
+"""`SqlEditor`: tabs with queries, beside the tables and columns that they can name; `QueryHistoryPanel`: past queries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _state(run: QueryRun) -> State | None:
 
 
 class QueryHistoryPanel(Panel):
-    """See the module.
+    """The queries that were run, the newest first, with a search.
 
     Signals:
         wanted: A query is to be put into a tab; carries its `QueryRun`.

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QStackedLayout, QWidget
 from gui.event_loop.turns import next_turn
 from gui.models.queries import SQL_QUERY, SQL_REPORT
 from gui.models.reports import PastRun, ReportOrder, ResultChart, ResultTable, RunState, StartedRun
-from gui.operations.queries import BackgroundCall
+from gui.operations.background import BackgroundCall
 from gui.operations.query_memory import TABS_MAX, QueryMemory
 from gui.operations.reports import open_in_desktop, read_charts, read_table
 from gui.processes.spark_child import IDLE_S, SparkChild, SparkState
@@ -58,7 +58,7 @@ class SessionLine(QWidget):
         self.setLayout(row((self.words, 1), self.end_button, spacing=4, margins=(12, 0, 12, 0)))
         if session is not None:
             session.changed.connect(self.show_session)
-        self.hide()  # the page shows it, when it has its place
+        self.hide()  # the page shows it after adding it to a layout
 
     def show_session(self) -> None:
         session = self._session
@@ -88,8 +88,8 @@ class ReportsView(PageView):
 
     page_id = "reports"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme, self._runner = context.theme, context.reports
         self._spec = reports()[0]
         self._table_call = BackgroundCall(self)
@@ -151,7 +151,7 @@ class ReportsView(PageView):
         self.history.refresh()
 
     def _write_texts(self) -> None:
-        self._show_query_field()  # the form has made its fields anew
+        self._show_query_field()  # the form has made its fields again
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self._show_run()
 
@@ -237,7 +237,7 @@ class ReportsView(PageView):
         scroll.setWidget(side)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFixedWidth(SIDE_WIDTH)
-        # Its own width, with or without a bar: else a bar that comes wraps texts anew in a height that was given before.
+        # A fixed width: otherwise a new scroll bar would wrap texts again within the height of before.
         side.setFixedWidth(SIDE_WIDTH - BAR_ROOM)
         columns = row((self._left, 1), scroll, spacing=Size.GAP)
         self._side = scroll
@@ -386,7 +386,7 @@ class ReportsView(PageView):
 
     def _run_ended(self, run: StartedRun) -> None:
         if self.editor.made is not None:
-            next_turn(self, self.editor.made.history.refresh)  # whoever keeps the runs hears of it in this turn, too
+            next_turn(self, self.editor.made.history.refresh)  # `QueryRecorder` stores the run in this turn
         if run.state in (RunState.COMPLETE, RunState.PARTIAL):
             self.history.refresh(Path(run.order.out_directory))
             self.show_part(RESULT)

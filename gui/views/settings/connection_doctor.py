@@ -112,11 +112,11 @@ class ConnectionDoctor(QObject):
     def _asks(self, number: int) -> Pending[Any]:
         source = self._source
         asks: tuple[Callable[[], Pending[Any]], ...] = (
-            # Asks for nothing: every worker answers it by itself, also one that is attached to a cluster.
+            # A request without effect: every worker answers it without a broker, also an attached one.
             lambda: source.ask(EndSearch(0)),
             lambda: source.ask(AskBroker(RequestCode.GET_NAMESRV_CONFIG, name_server=True)),
             lambda: source.ask(runtime_request()),
-            # Its connection says all: the worker has no request over gRPC.
+            # The connection itself is the test, because the worker has no request over gRPC.
             lambda: source.ask(EndSearch(0)),
         )
         return asks[number]()

@@ -42,8 +42,8 @@ LIST_WIDTH_MIN = 170
 class ConnectionsPanel(QWidget):
     """The shown cluster and the stored ones: opened, changed, tested and deleted here."""
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
         theme = context.theme
         self._context = context
         self.doctor = ConnectionDoctor(context.source, self)
@@ -89,7 +89,7 @@ class ConnectionsPanel(QWidget):
         self.list.select_first()
         self._show_facts()
         source = self._context.source
-        # The way to an attached cluster is of interest also while it does not answer.
+        # The hops to an attached cluster are tested also while it does not answer.
         if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
             self.doctor.run()
 
@@ -148,7 +148,7 @@ class ConnectionsPanel(QWidget):
     def _not_tested(self, cluster: Cluster, fault: str) -> None:
         if isValid(self) and self._tested == cluster.place:
             self.probe.fault = fault
-            self._show_hops()  # nothing of it while another one is selected
+            self._show_hops()  # shows the fault only if this cluster is selected
 
     def _show_selected(self) -> None:
         self._show_facts()

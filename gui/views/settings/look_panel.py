@@ -109,12 +109,12 @@ class NotificationsPanel(_Section):
     def __init__(self, context: PageContext) -> None:
         super().__init__(
             "Notifications",
-            "The desktop tells of warnings and alerts while this window is behind others, or in the tray.",
-            "In quiet hours it is left alone: what comes waits under the bell, and the web hook is told as ever.",
+            "The desktop shows warnings and alerts while this window is behind others, or in the tray.",
+            "In quiet hours it shows nothing: notices wait under the bell, and the web hook is called as always.",
         )
         self._settings = context.settings
         self._actions = context.actions
-        self.desktop = said(QCheckBox(), text="Tell through the desktop")
+        self.desktop = said(QCheckBox(), text="Notify through the desktop")
         self.desktop.toggled.connect(lambda on: context.settings.setValue(SYSTEM_NOTICES_KEY, on))
         self.tray = said(QCheckBox(), text="Stay in the tray: the broker, its history and its alerts go on")
         self.tray.clicked.connect(lambda _on: context.actions.run("view.tray"))

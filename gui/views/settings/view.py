@@ -43,8 +43,8 @@ class SettingsView(PageView):
     page_id = "settings"
     dims_when_lost = False
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         self._parts: dict[str, LaterPart[Section]] = {}
         self._current = ""
         self._stack = QStackedWidget()
@@ -88,14 +88,14 @@ class SettingsView(PageView):
 
     def show_section(self, key: str) -> None:
         if key not in self._parts:
-            # A turn after the page: both in one would be felt.
+            # A turn after the page, because both in one turn would be noticeable.
             part = self._parts[key] = LaterPart(partial(self._make, key), fill=lambda made: made.refresh(), turns=1)
             self._stack.addWidget(part)
         self._current = key
         self.buttons[key].setChecked(True)
         self._stack.setCurrentWidget(self._parts[key])
         for part in self._parts.values():
-            # A stack is as wide as its widest page may be: what is not shown takes no room.
+            # A stack has the minimum width of its widest part; ignored parts take no room.
             side = QSizePolicy.Policy.Preferred if part is self._parts[key] else QSizePolicy.Policy.Ignored
             part.setSizePolicy(side, side)
         self._refresh()

@@ -1,14 +1,12 @@
 """`BrokersPanel`: the brokers of an attached cluster, whether each answers, and its abilities.
 
-Brokers of an attached cluster as rows: address, faults and missing abilities. Pure.
+`broker_rows` makes its rows of a state: address, faults and missing abilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.abilities import Ability
 from gui.models.table import CellKind, Column, ColumnTableModel
@@ -114,8 +112,10 @@ def _cannot_tip(row: BrokerRow) -> str:
 
 
 class BrokersPanel(Panel):
-    def __init__(self, theme: ThemeManager, parent: QWidget | None = None) -> None:
-        super().__init__(" ", flush=True, parent=parent)
+    """A table as high as its rows, up to `ROWS_SHOWN`."""
+
+    def __init__(self, theme: ThemeManager) -> None:
+        super().__init__(" ", flush=True)
         self.rows = ColumnTableModel(broker_columns(), lambda row: row.name, parent=self)
         self.grid = DataGrid(self.rows, theme)
         self._theme = theme

@@ -1,6 +1,6 @@
 """`ClusterPart`: an attached cluster on the Store page: brokers, their figures, and why the rest is unknown.
 
-Runtime figures of the brokers of a cluster as rows: a figure with each broker's value. Pure.
+`FiguresPanel`: runtime figures of the brokers, one row a figure with the value of each broker.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def tables_of(runtime: BrokerRuntime, brokers: Sequence[str]) -> Mapping[str, Ta
 
 def figure_rows(tables: Mapping[str, Table], brokers: Sequence[str]) -> list[FigureRow]:
     """All figures that some broker reports; ``brokers`` has also those without a table."""
-    told = [tables.get(broker, NO_TABLE) for broker in brokers]
-    return [_row(figure, told) for figure in FIGURES if any(map(figure.is_told, told))]
+    reported = [tables.get(broker, NO_TABLE) for broker in brokers]
+    return [_row(figure, reported) for figure in FIGURES if any(map(figure.is_told, reported))]
 
 
 def _row(figure: RuntimeFigure, tables: Sequence[Table]) -> FigureRow:
@@ -123,7 +123,7 @@ class FiguresPanel(Panel):
         self.rows = ColumnTableModel(
             self._columns(), _title, section=lambda row: row.figure.section, sections=SECTIONS, parent=self
         )
-        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers tell no figures.")
+        self.grid = said(DataGrid(self.rows, context.theme), empty="The brokers report no figures.")
         self.grid.set_hidden(set() if len(brokers) > 1 else {"note"})
         self.grid.set_loading(True)
         self.missing = MissingNote()
@@ -183,7 +183,7 @@ class FiguresPanel(Panel):
         value, broker = row.values[place], self.brokers[place]
         if value is None:
             fault = "" if broker in self._tables else self._faults.get(broker, "")
-            return broker_text(fault) if fault else tr("{broker} does not tell it now.", broker=broker)
+            return broker_text(fault) if fault else tr("{broker} does not report it now.", broker=broker)
         if row.figure.unit is FigureUnit.BYTES and not isinstance(value, str):
             return bytes_exact_text(value)
         if row.figure.unit is FigureUnit.MOMENT and not isinstance(value, str):
@@ -196,13 +196,13 @@ class FiguresPanel(Panel):
 
 
 class ClusterPart(QWidget):
-    """Replaces the files of an own broker."""
+    """Stands in place of the files, which only an embedded broker reports."""
 
     def __init__(self, context: PageContext, again: Callable[[], None]) -> None:
         super().__init__()
         self._context = context
         self._again = again
-        self._told: tuple[BrokerRuntime, str] | OrbitError | None = None
+        self._answer: tuple[BrokerRuntime, str] | OrbitError | None = None
         self.brokers = BrokersPanel(context.theme)
         self.figures: FiguresPanel | None = None
         """Created again for other brokers, because they are its columns."""
@@ -222,12 +222,12 @@ class ClusterPart(QWidget):
             self.figures.show_faults(state.faults)
 
     def show_runtime(self, runtime: BrokerRuntime, answer: BrokerAnswer) -> None:
-        self._told = (runtime, answer.notice)
-        self._show_told()
+        self._answer = (runtime, answer.notice)
+        self._show_answer()
 
     def show_failure(self, error: OrbitError) -> None:
-        self._told = error
-        self._show_told()
+        self._answer = error
+        self._show_answer()
 
     def show_inside(self, fault: OrbitError | None) -> None:
         """Say in one line why files, flushes and cleanings are missing; None: unknown yet."""
@@ -240,21 +240,21 @@ class ClusterPart(QWidget):
             self.figures.deleteLater()
         self.figures = FiguresPanel(self._context, names, self._again)
         self._lines.insertWidget(1, self.figures, 6)
-        self._show_told()
+        self._show_answer()
 
-    def _show_told(self) -> None:
-        if self.figures is None or self._told is None:
+    def _show_answer(self) -> None:
+        if self.figures is None or self._answer is None:
             return
-        if isinstance(self._told, OrbitError):
-            self.figures.show_failure(self._told)
+        if isinstance(self._answer, OrbitError):
+            self.figures.show_failure(self._answer)
         else:
-            self.figures.show_runtime(*self._told)
+            self.figures.show_runtime(*self._answer)
 
     def _show_inside(self) -> None:
         fault = self._fault
         self.inside.setVisible(fault is not None)
         if isinstance(fault, UsageError):
-            # What cannot be known from outside is no failure.
+            # Figures that only an embedded broker reports are no failure.
             self.inside.setText(tr("Files, queues, index, flushes and cleanings: {reason}", reason=error_line(fault)))
         elif fault is not None:
             words = tr("Files, queues, index, flushes and cleanings were not read: {reason}", reason=error_line(fault))

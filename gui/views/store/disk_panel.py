@@ -122,7 +122,7 @@ class DiskPanel(Panel):
         if at is None:
             return UNKNOWN
         files = tr("{count} files", count=picture.overdue_files)
-        # Without its day, which there is no room for: it is within the next 24 hours.
+        # Without the day, for which there is no room; it is within the next 24 hours.
         return f"{self._times.moment(at.timestamp() * 1_000):%H:%M}, {files}"
 
 

@@ -138,7 +138,7 @@ class FilesPart(QWidget):
         on_language(self, self._write_texts)
 
     def hasHeightForWidth(self) -> bool:
-        """Never: see `BesideRow`; here it would cut the panels above."""
+        """False for the reason of `BesideRow`: the panels above would be cut."""
         return False
 
     @property

@@ -22,14 +22,14 @@ OLDEST_TINT, NEWEST_TINT = 34, 72
 
 
 class LogStrip(Drawn):
-    """Older files without room are one box with their number. A tip describes a file."""
+    """Old files for which there is no room share one box with their count. A tip describes a file."""
 
     def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
         super().__init__(theme, times=times)
         self._times = times
         self._files: Sequence[LogFileShape] = ()
         self._min = self._end = -1
-        self._nothing = ""
+        self._empty_text = ""
         self.setFixedHeight(TOP + BAR + 38)
 
     def sizeHint(self) -> QSize:
@@ -43,7 +43,7 @@ class LogStrip(Drawn):
 
     def set_empty(self, text: str) -> None:
         """Set the text that is shown while there is no file."""
-        self._nothing = text
+        self._empty_text = text
         self.update()
 
     def shown(self) -> tuple[int, Sequence[LogFileShape]]:
@@ -90,7 +90,7 @@ class LogStrip(Drawn):
             self._paint_marks(painter, boxes, tokens)
         else:
             painter.setPen(QColor(tokens.text_2))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._nothing)
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, self._empty_text)
         painter.end()
 
     def _paint_older(self, painter: QPainter, box: QRectF, tokens: Tokens) -> None:
@@ -123,10 +123,8 @@ class LogStrip(Drawn):
         painter.setFont(text_font(Size.CAPTION))
         metrics = QFontMetrics(painter.font())
         first, (last, file) = boxes[0][0], boxes[-1]
-        oldest, written = (
-            tr("oldest kept {offset}", offset=count_text(self._min)),
-            tr("written {offset}", offset=count_text(self._end)),
-        )
+        oldest = tr("oldest kept {offset}", offset=count_text(self._min))
+        written = tr("written {offset}", offset=count_text(self._end))
         painter.setPen(QColor(tokens.healthy))
         painter.drawText(QPointF(first.left(), TOP - 8), oldest)
         painter.fillRect(QRectF(first.left(), TOP - 3, 2, BAR + 6), QColor(tokens.healthy))

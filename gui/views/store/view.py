@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError, RequestCode
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ReadStore, StorePicture
@@ -54,8 +53,8 @@ class StoreView(PageView):
 
     page_id = "store"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme, times = context.theme, context.times
         self._state: ClusterState | None = None
         self._picture: StorePicture | None = None
@@ -121,7 +120,7 @@ class StoreView(PageView):
             self.cluster.show_state(state)
 
     def _make_cluster(self) -> ClusterPart:
-        """Make the part that replaces the files, above the charts, because brokers report put times too."""
+        """Make the part that replaces the files, above the charts: brokers report put times too."""
         made = ClusterPart(self.context, self.refresh)
         for part in (self.problem, self.log_panel, self.files):
             part.hide()
@@ -198,7 +197,7 @@ class StoreView(PageView):
 
     def _make_files(self) -> FilesPart:
         made = FilesPart(self.context)
-        self.files.setMinimumHeight(0)  # its tables know what they need; a set height would count more
+        self.files.setMinimumHeight(0)  # it would override the minimum heights of the tables
         if self._picture is not None:
             made.show_picture(self._picture)
         elif self._fault is not None:

@@ -33,8 +33,8 @@ class TailBar(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, memory: FilterMemory, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: ThemeManager, memory: FilterMemory) -> None:
+        super().__init__()
         self._theme = theme
         self._topics: list[str] = []
         self._known: list[str] = []
@@ -44,7 +44,8 @@ class TailBar(QWidget):
         self.filter = FilterBar(theme, memory, example=EXAMPLE)
         self.filter.use_names(self.names)
         self._chips = row(spacing=6)
-        self._told = ""
+        self._last_filter = ""
+        """The filter when `changed` was last emitted, or as it was set."""
         self.topic.setFixedWidth(150)
         line = row(self.topic, (self.filter, 1))
         line.insertLayout(0, self._chips)
@@ -73,7 +74,7 @@ class TailBar(QWidget):
 
     def set_filter(self, text: str) -> None:
         """Set the filter without a signal."""
-        self._told = text.strip()
+        self._last_filter = text.strip()
         self.filter.set_text(text)
 
     def show_choices(self, state: ClusterState) -> None:
@@ -106,8 +107,8 @@ class TailBar(QWidget):
         self.changed.emit()
 
     def _filter_entered(self, text: str) -> None:
-        if text != self._told:
-            self._told = text
+        if text != self._last_filter:
+            self._last_filter = text
             self.changed.emit()
 
     def _show_chips(self) -> None:

@@ -16,7 +16,7 @@ from monitoring.sources.base import ClusterSource
 
 @dataclass(slots=True)
 class _Running:
-    """Outlives the destroyed page, so that the tail is ended."""
+    """The running tail. It outlives the page, whose end ends the tail."""
 
     source: ClusterSource
     follow_id: int = -1
@@ -33,12 +33,12 @@ def _ignore(_answer: Done | OrbitError) -> None:
 
 
 class TailSession(QObject):
-    """Asks for the next batch after the one before was shown, so that the broker process never runs ahead of the window.
+    """Requests the next batch after the last one was shown, so that the broker process is never ahead of the window.
 
     Args:
         source: Where to follow.
         arrived: Called with each batch.
-        failed: Called once when the tail cannot begin or continue; it has ended then.
+        failed: Called once when the tail cannot continue; it has ended then.
         parent: Its page; the tail ends with it.
     """
 
@@ -79,7 +79,7 @@ class TailSession(QObject):
         self._running.end()
 
     def forget(self) -> None:
-        """The broker process is gone, and the tail with it."""
+        """Drop the tail, which has ended with its broker process."""
         self._start.cancel()
         self._next.cancel()
         self._running.follow_id = -1

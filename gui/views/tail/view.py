@@ -47,7 +47,7 @@ NOTICE_SECONDS = 10
 """How long the notice stays after messages were left out."""
 BARS_HEIGHT = 84
 HIDDEN_ROWS_MAX = 5_000
-"""Rows that wait while the page is hidden; beyond it they go into the ring."""
+"""Rows that are held back while the page is hidden; with more, all go into the ring."""
 RULES_KEY = "tail/rules"
 
 
@@ -92,8 +92,8 @@ class TailView(PageView):
 
     page_id = "tail"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._paused_ms = -1
@@ -131,7 +131,7 @@ class TailView(PageView):
         self.zoom.changed.connect(self._show_bars)
         self.time_filter.changed.connect(self._bound_rows)
         self.set_parts(grid=self.grid, find=self.bar.filter.focus)
-        self.bar.changed.connect(self._asked_otherwise)
+        self.bar.changed.connect(self._query_changed)
         self.bar.filter.plan_wanted.connect(lambda _text: self._search(plan_only=True))
         self.grid.activated.connect(self._open_message)
         self.grid.menu_asked.connect(self._open_menu)
@@ -198,7 +198,7 @@ class TailView(PageView):
         """Begin again with the present topics, filter and rules, from the end of the newest batch."""
         self.title_changed.emit(self.tab_title())
         if self.context.source.status is SourceStatus.READY:
-            self.session.begin(self._query(self.rules), self._begun, self._refused)
+            self.session.begin(self._query(self.rules), self._follow_begun, self._refused)
 
     def toggle_pause(self) -> None:
         held = not self.buffer.is_held
@@ -225,7 +225,7 @@ class TailView(PageView):
         return f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
 
     def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
-        """Offer a search of what was stored in the selected time, also of what the buffer lacks."""
+        """Offer a search for the messages stored in the selected time, with those that the buffer lacks."""
         entry = menu.addAction(tr("Messages of the selected time"), self._search_selected)
         entry.setEnabled(self.time_filter.is_active)
 
@@ -244,7 +244,7 @@ class TailView(PageView):
             self.rules = rules
             save_rules(self.context.settings, rules)
             dialog.accept()
-            self._begun()
+            self._follow_begun()
 
         self.session.begin(self._query(rules), used, dialog.show_error)
 
@@ -273,13 +273,13 @@ class TailView(PageView):
         filters = [rule.filter for rule in rules]
         return StartFollow(self.bar.topics, self.bar.filter_text, filters, self.session.position)
 
-    # ---- what the broker process answers -------------------------------------------------------------------------------
+    # ---- answers of the broker process ---------------------------------------------------------------------------------
 
-    def _asked_otherwise(self) -> None:
+    def _query_changed(self) -> None:
         self.follow()
         self.place_changed.emit({"topics": self.bar.topics, "filter": self.bar.filter_text})
 
-    def _begun(self) -> None:
+    def _follow_begun(self) -> None:
         self.bar.filter.check()
         self.grid.set_error("")
         self._show_rules()
@@ -289,7 +289,7 @@ class TailView(PageView):
         if not isinstance(error, FilterError):
             self._lost(error)
         elif "rule" in error.context:
-            # Kept from an earlier version of the language, say: the tail matters more than its colours.
+            # E.g. a rule of an earlier version of the language: following matters more than the colours.
             self.rules = []
             self.follow()
         else:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from broker_core.api import TopicConfig
 from gui.models.topics import TopicRow, topic_group_rows
-from gui.operations.queries import write_file
+from gui.operations.background import write_file
 from gui.operations.requests import RequestChain
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State

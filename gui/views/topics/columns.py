@@ -30,7 +30,7 @@ from gui.words.text import (
 from monitoring.admin.topic_files import EntryFault
 from monitoring.admin.topics import TopicType
 
-NOW_MS = 100
+AGE_SHOWN_FROM_MS = 100
 YOUR_TOPICS, SYSTEM_TOPICS = "Your topics", "System topics"
 STAR = "★"
 INLINE_GROUPS = 2
@@ -167,7 +167,7 @@ def _measured_bytes(measure: TopicMeasure | None) -> int | None:
 
 def age_text(row: TopicRow) -> str:
     """Time since the last write of a topic."""
-    return tr("now") if 0 <= row.age_ms < NOW_MS else duration_text(row.age_ms)
+    return tr("now") if 0 <= row.age_ms < AGE_SHOWN_FROM_MS else duration_text(row.age_ms)
 
 
 def members_text(row: TopicGroupRow) -> str:
@@ -175,8 +175,8 @@ def members_text(row: TopicGroupRow) -> str:
     return online_text(row.members)
 
 
-NOT_OUTSIDE = frozenset({"size", "disk"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"size", "disk"})
+"""Columns that an attached cluster cannot fill."""
 
 
 def writes_text(row: TopicRow | TopicQueueRow) -> str:
@@ -188,21 +188,21 @@ def writes_text(row: TopicRow | TopicQueueRow) -> str:
     return tr("no writes")
 
 
-TAKEN = "✓"
-_KINDS = {
+IMPORT_TAKEN = "✓"
+_IMPORT_KINDS = {
     ImportKind.NEW: ("To be made", State.HEALTHY),
     ImportKind.CHANGED: ("To be changed", State.PENDING),
     ImportKind.SAME: ("As in the file", State.IDLE),
     ImportKind.OWN: ("Of the broker", State.IDLE),
     ImportKind.REFUSED: ("Refused", State.CRITICAL),
 }
-_OUTCOMES = {
+_IMPORT_OUTCOMES = {
     ImportOutcome.NONE: ("", State.PLAIN),
     ImportOutcome.DONE: ("Done", State.HEALTHY),
     ImportOutcome.FAILED: ("Failed", State.CRITICAL),
     ImportOutcome.NOT_TRIED: ("Not done", State.IDLE),
 }
-_FAULTS = {
+_IMPORT_FAULTS = {
     EntryFault.NAME: "It has no name.",
     EntryFault.NUMBER: "{word}: no number that it can be.",
     EntryFault.PERMISSION: "{word}: permissions are 2 (write), 4 (read), 6 (both) and 0.",
@@ -214,15 +214,15 @@ _FAULTS = {
 
 def import_columns() -> list[Column[TopicImport]]:
     return [
-        Column("taken", "Import", lambda one: TAKEN if one.is_taken else "", state=lambda _one: State.HEALTHY,
+        Column("taken", "Import", lambda one: IMPORT_TAKEN if one.is_taken else "", state=lambda _one: State.HEALTHY,
                tip=lambda one: tr("Click, or press Space, to take or leave it") if one.can_be_taken else "", width=64),
         Column("topic", "Topic", lambda one: one.entry.name or tr("Entry {number}", number=count_text(one.number)),
                kind=CellKind.STRONG, width=210),
-        Column("kind", "In this cluster", lambda one: tr(_KINDS[one.kind][0]), kind=CellKind.CHIP,
-               state=lambda one: _KINDS[one.kind][1], width=130),
+        Column("kind", "In this cluster", lambda one: tr(_IMPORT_KINDS[one.kind][0]), kind=CellKind.CHIP,
+               state=lambda one: _IMPORT_KINDS[one.kind][1], width=130),
         Column("changes", "Settings", differences, tip=lambda one: "\n".join((differences(one), *effects(one))), dim=True),
-        Column("outcome", "Outcome", lambda one: tr(_OUTCOMES[one.outcome][0]), kind=CellKind.CHIP,
-               state=lambda one: _OUTCOMES[one.outcome][1], tip=lambda one: one.reason, width=96),
+        Column("outcome", "Outcome", lambda one: tr(_IMPORT_OUTCOMES[one.outcome][0]), kind=CellKind.CHIP,
+               state=lambda one: _IMPORT_OUTCOMES[one.outcome][1], tip=lambda one: one.reason, width=96),
     ]  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def differences(one: TopicImport) -> str:
         return one.reason
     if one.kind is ImportKind.REFUSED:
         fault = one.entry.fault
-        return tr(_FAULTS[fault], word=one.entry.word) if fault is not None else _name_words(one)
+        return tr(_IMPORT_FAULTS[fault], word=one.entry.word) if fault is not None else _name_words(one)
     if one.kind is ImportKind.NEW:
         values = settings_values(one.after)
         told = [field for field in FIELDS if field.key in ("write_queues", "read_queues", "permission") or values[field.key]]

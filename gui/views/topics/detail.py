@@ -103,7 +103,7 @@ class QueueBars(Drawn):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(text_font(Size.CAPTION))
         widest = max((QFontMetrics(painter.font()).horizontalAdvance(rate_number(rate)) for _, rate in self._rates), default=0)
-        has_values = widest <= self._slot(0).width() + BAR_GAP  # of all, because all bars are equally wide
+        has_values = widest <= self._slot(0).width() + BAR_GAP  # all or none, because all bars have the same width
         if self._rates:
             slot = self._slot(0)
             plot = QRectF(AXIS_WIDTH, slot.top(), max(1, self.width() - AXIS_WIDTH), slot.height())

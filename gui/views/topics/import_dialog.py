@@ -19,7 +19,8 @@ from broker_core.api import CancelledByUserError, OrbitError, TopicConfig, Usage
 from broker_core.worker.questions.administration import AskBroker
 from gui.models.table import ColumnTableModel
 from gui.models.topic_import import ImportKind, ImportOutcome, TopicImport, planned_imports, receipt_csv
-from gui.operations.queries import BackgroundCall, LatestQuery, write_file
+from gui.operations.background import BackgroundCall, write_file
+from gui.operations.queries import LatestQuery
 from gui.operations.requests import BegunLater, InTurn, ReadAnswer
 from gui.theme.style import set_role
 from gui.theme.tokens import State

@@ -58,9 +58,8 @@ class NewTopicDialog(FittedDialog):
         self.name = QLineEdit()
         self.name.setAccessibleName(tr("Name"))
         self.rule = label(role="caption")
-        self.write_queues, self.read_queues = (
-            number_box(1, QUEUES_MAX, QUEUES_DEFAULT, padding=TEXT_PADDING) for _queues in range(2)
-        )
+        self.write_queues = number_box(1, QUEUES_MAX, QUEUES_DEFAULT, padding=TEXT_PADDING)
+        self.read_queues = number_box(1, QUEUES_MAX, QUEUES_DEFAULT, padding=TEXT_PADDING)
         self.write_queues.valueChanged.connect(self.read_queues.setValue)
         self.permission = QComboBox()
         for value, text in PERMISSIONS:

@@ -13,7 +13,7 @@ from gui.models.filter_text import quoted, within_times
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
-from gui.operations.group_facts import ToldOwners
+from gui.operations.group_facts import ReportedOwners
 from gui.operations.history import ChartHistory, EventMarks
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_series import ChartSeries
@@ -23,12 +23,12 @@ from gui.plots.time_chart import TimeChart
 from gui.theme.style import set_role
 from gui.theme.tokens import Size, State
 from gui.views.chart_tools import RuleLine, join_charts, window_link
-from gui.views.messages.compose_dialog import WIDTH_MIN, ComposePanel
+from gui.views.messages.compose_dialog import PANEL_WIDTH_MIN, ComposePanel
 from gui.views.messages.sending import show_sent
 from gui.views.page import PageContext
 from gui.views.topics.detail import SKEW_WARNING, bars_text
 from gui.views.topics.tag_chart import TagChart
-from gui.views.topics.topic_columns import NOT_OUTSIDE, topic_queue_columns
+from gui.views.topics.topic_columns import EMBEDDED_ONLY, topic_queue_columns
 from gui.widgets.basic import column, fill, label
 from gui.widgets.chip import Chip
 from gui.widgets.containers import LaterPart, LazyTab
@@ -82,7 +82,7 @@ class QueuesPanel(QWidget):
         self.recent = HistoryMatrix(context.source, self, columns=SPARKLINE_POINTS)
         """The quarter of an hour of the sparklines, independent of the page's time range."""
         self.composer: LaterPart[ComposePanel] = LaterPart(self._make_composer)
-        self.composer.setMinimumWidth(WIDTH_MIN)  # already before it is made
+        self.composer.setMinimumWidth(PANEL_WIDTH_MIN)  # already before it is made
         self.chart = TimeChart(
             theme,
             context.times,
@@ -101,7 +101,7 @@ class QueuesPanel(QWidget):
         self._marks = EventMarks(context.source, tuple(MARK_NAMES), self)
         self._table, self._heat_panel, self._chart_panel = self._panels()
         self._build()
-        self._owners = ToldOwners(context.source, self)
+        self._owners = ReportedOwners(context.source, self)
         self._owners.arrived.connect(self._show_rows)
         self.rates.arrived.connect(self._show_heat)
         self.recent.arrived.connect(self.grid.view.viewport().update)
@@ -246,8 +246,8 @@ class QueuesPanel(QWidget):
         group = self.group.currentData()
         rows = topic_queue_rows(self._state, self._topic, self._measure.queues, str(group) if group else "", self._told(group))
         self.model.set_rows(rows)
-        # Without a group its columns say nothing.
-        unfilled = NOT_OUTSIDE if self._state.is_from_outside else frozenset()
+        # Without a group its columns are empty.
+        unfilled = EMBEDDED_ONLY if self._state.is_from_outside else frozenset()
         self.grid.set_hidden(unfilled | (frozenset() if group else {"group", "lag", "owner"}))
         even = percent_text(1 / len(rows)) if rows else ""
         self._table.set_subtitle(tr("{count} queues, an even share is {even}", count=len(rows), even=even) if rows else "")
@@ -317,6 +317,6 @@ class QueuesPanel(QWidget):
         if row.queue_id not in ids or values.shape[0] != len(ids):
             return None
         rates: list[float] = values[ids.index(row.queue_id)].tolist()
-        # From where the record begins: before that there is nothing to draw.
+        # From the begin of the record, because there are no values before.
         begin = next((place for place, rate in enumerate(rates) if not math.isnan(rate)), len(rates))
         return rates[begin:] if any(rate > 0 for rate in rates) else None

@@ -113,7 +113,7 @@ def settings_effects(changes: Sequence[Change]) -> list[str]:
                 made += [tr("Consumers are refused.")] if not int(after) & 4 else []
             case _:
                 continue
-    return made or [tr("Name servers are told at once; clients notice within 30 s.")]  # fmt: skip
+    return made or [tr("Name servers are notified at once; clients notice within 30 s.")]  # fmt: skip
 
 
 TOPIC_SETTINGS: SettingsSubject[TopicConfig] = SettingsSubject(

@@ -14,8 +14,8 @@ from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
 
-NOT_OUTSIDE = frozenset({"span", "disk"})
-"""Columns that no attached cluster can fill."""
+EMBEDDED_ONLY = frozenset({"span", "disk"})
+"""Columns that an attached cluster cannot fill."""
 
 
 def topic_queue_columns(

@@ -59,8 +59,8 @@ class TopicView(PageView):
     page_id = "topic"
     side_bar_id = "topics"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._topic = ""
         self._state: ClusterState | None = None

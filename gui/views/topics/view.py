@@ -24,7 +24,7 @@ from gui.views.list_filter import ColumnsButton, ListFilter
 from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.topics.actions import TopicsExport, ask_delete, send_dialog
-from gui.views.topics.columns import NOT_OUTSIDE, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
+from gui.views.topics.columns import EMBEDDED_ONLY, SYSTEM_TOPICS, YOUR_TOPICS, TopicColumnSources, topic_columns
 from gui.views.topics.detail import TopicDetail
 from gui.views.topics.import_dialog import ImportTopicsDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
@@ -78,8 +78,8 @@ class TopicsView(PageView):
 
     page_id = "topics"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self.import_button = said_button(theme, "folder-open", "Import…", on_click=self.ask_import)
@@ -144,7 +144,7 @@ class TopicsView(PageView):
         self._state = state
         self.filter.is_known = state.lists_all
         rows = topic_rows(state, limits=self.context.alerts.lag_limits)
-        self.grid.set_hidden(NOT_OUTSIDE if state.is_from_outside else frozenset())
+        self.grid.set_hidden(EMBEDDED_ONLY if state.is_from_outside else frozenset())
         self.model.set_rows(rows)
         self.header.set_facts(self._facts(rows, state) if state.lists_all else "")
         self.filter.write_counts()
@@ -281,8 +281,9 @@ class TopicsView(PageView):
     def _put_rates(self, topic: TopicRow) -> Sequence[float] | None:
         now_ms = topic.taken_ms
         series = self.context.history.series(f"topic:{topic.name}.put_rate")
-        rates: list[float] = series.window(now_ms - SPARKLINE_MS, now_ms, SPARKLINE_POINTS)[1].tolist()
-        return rates if any(rate > 0 for rate in rates) else None
+        _seconds, rates = series.window(now_ms - SPARKLINE_MS, now_ms, SPARKLINE_POINTS)
+        points: list[float] = rates.tolist()
+        return points if any(rate > 0 for rate in rates) else None
 
     def _names(self) -> list[str]:
         return [topic.name for topic in self.model.rows]
@@ -324,7 +325,7 @@ class TopicsView(PageView):
         if self.model.rows and self.filter.is_active:
             self.grid.set_empty(tr("No topic matches this filter."), tr("Show all"), self.filter.show_all)
         elif self._state is not None and self._state.is_blank:
-            self.grid.set_empty(tr("No broker has told its topics."))
+            self.grid.set_empty(tr("No broker has reported its topics."))
         else:
             may_act = not read_only_reason(self.context.source)
             self.grid.set_empty(nothing, tr("New topic") if may_act else "", self.ask_new_topic)

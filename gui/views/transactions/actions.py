@@ -48,7 +48,7 @@ class TransactionDialogs:
             title=tr("Abort the open transaction of {name}", name=row.name),
             effects=[
                 tr("Its messages stay in the log, but readers of committed messages never get them."),
-                tr("The producer is told at its next request and must begin anew."),
+                tr("The producer gets an error at its next request and must begin again."),
             ],
             verb=tr("Abort 1 transaction"),
             start=lambda: self._source.ask(AbortAtomic(row.name)),

@@ -146,7 +146,7 @@ class Board(CardArea):
         words = inner.adjusted(GLYPH_ROOM, 0, 0, 0)
         title, value = _Look(Size.SECONDARY, tokens.text_2), _Look(Size.BODY, tokens.text_1, side, QFont.Weight.DemiBold)
         fact = _Look(Size.CAPTION, tokens.text_3, side)
-        # Where there is no room for all, the fact gives way: what the figure counts must be said.
+        # Without room for all three, the fact is left out, because the title is needed to read the figure.
         needed = title.width(card.title) + value.width(card.value) + fact.width(card.fact) + 2 * BETWEEN
         if needed <= words.width():
             words = words.adjusted(0, 0, -_text(painter, card.fact, words, fact) - BETWEEN, 0)

@@ -23,16 +23,16 @@ def board_picture(
         figures = BoardFigures(nan, nan, nan, nan, nan, nan, nan, nan, nan, nan)
     decided = figures.commit_rate + figures.rollback_rate
     committed_share = figures.commit_rate / decided if decided > 0 else math.nan
-    untold = tr("not told") if is_from_outside else ""
+    unknown = tr("not reported") if is_from_outside else ""
     return BoardPicture(
         columns=(
             (BoardCard(PREPARED, tr("Prepared"), count_text(figures.prepared), tr("not asked about yet"), State.PENDING),),
             (BoardCard(CHECKING, tr("Checking"), count_text(figures.checking), _round_text(figures, now_ms), State.CHECKING),),
             (
                 BoardCard(COMMITTED, tr("Committed"), count_text(figures.committed),
-                          _rate_fact(figures.commit_rate, committed_share) or untold, State.COMMITTED),
+                          _rate_fact(figures.commit_rate, committed_share) or unknown, State.COMMITTED),
                 BoardCard(ROLLED_BACK, tr("Rolled back"), count_text(figures.rolled_back),
-                          _rate_fact(figures.rollback_rate, 1 - committed_share) or untold, State.IDLE)
+                          _rate_fact(figures.rollback_rate, 1 - committed_share) or unknown, State.IDLE)
             ),
             (BoardCard(GIVEN_UP_KEY, tr("Given up"), count_text(figures.given_up), reserved.DISCARD_TOPIC,
                        State.CRITICAL),)

@@ -152,7 +152,7 @@ class TransactionLists(QObject):
         if filter_key == PAST:
             here = {one.origin: one for one in self.open}
             return [here.get(one.origin, one) for one in self.past.rows]
-        # Two lists that were read one after the other may both have a transaction that ended between.
+        # A transaction that ended between the two reads may be in both lists.
         known = {one.origin: one for one in (*self.open, *self.ended)}
         return [one for one in known.values() if one.state in FILTERS[filter_key]]
 
@@ -215,7 +215,7 @@ class TransactionLists(QObject):
         if not self._now_ms:
             return  # no figures yet
         counted, now_ms = self._counted, self._now_ms
-        # A search looks at all that is undecided, so it is not done with every figure.
+        # A search reads all undecided transactions, so it does not run with all figures.
         is_old = not self.sought or now_ms - self._open_read_ms >= ENDED_AGAIN_MS
         if self._open_for != counted and is_old and not self._open_query.waiting:
             self._read_open()

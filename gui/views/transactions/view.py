@@ -96,8 +96,8 @@ class TransactionsView(PageView):
 
     page_id = "transactions"
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self._state: ClusterState | None = None
         self._now_ms = 0

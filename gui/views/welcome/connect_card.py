@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from PySide6.QtCore import QSignalBlocker, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QWidget
 
-from gui.models.topics import is_system_topic
+from gui.models.first_steps import FirstSteps
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
 from gui.views.welcome.samples import SAMPLES, SDK_SAMPLES, TOPIC, CodeSample
@@ -24,44 +23,6 @@ from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.text import count_text, tr
-from monitoring.sources.base import SourceStatus
-from monitoring.state import ClusterState
-
-
-@dataclass(frozen=True, slots=True)
-class FirstSteps:
-    """The finished steps.
-
-    Attributes:
-        accepts: The broker accepts connections.
-        connections: Client connections now; NaN unknown or no broker.
-        stored_messages: Messages kept in topics that are not the broker's own.
-        topic: The one of them with most messages, empty if none.
-    """
-
-    accepts: bool
-    connections: float
-    stored_messages: int
-    topic: str
-
-    @property
-    def connected(self) -> bool:
-        """Whether a client is connected, or was, because messages are stored."""
-        return self.connections > 0 or self.stored_messages > 0
-
-
-def first_steps(status: SourceStatus, state: ClusterState | None) -> FirstSteps:
-    accepts = status is SourceStatus.READY
-    if state is None:
-        return FirstSteps(accepts, math.nan, 0, "")
-    kept = {
-        name: int(state.topic_kept_messages[row])
-        for row, name in enumerate(state.catalog.topics)
-        if not is_system_topic(state.catalog, row) and state.topic_kept_messages[row] > 0
-    }
-    stored, topic = sum(kept.values()), max(kept, key=lambda name: kept[name], default="")
-    return FirstSteps(accepts, state.totals.get("connections", math.nan) if accepts else math.nan, stored, topic)
-
 
 GRPC, REMOTING = "gRPC", "remoting"
 """Families of programs, by their protocol."""
@@ -265,10 +226,10 @@ class ConnectCard(Panel):
         connected = bool(steps and steps.connected)
         not_now = tr("not now") if connected else not_yet
         self.accepts.set(tr("Broker accepts connections"), self._used_address if accepts else not_now, done=accepts)
-        here = steps is not None and steps.connections > 0
-        now = tr("{count} connected", count=count_text(steps.connections)) if steps and here else not_now
+        has_clients = steps is not None and steps.connections > 0
+        now = tr("{count} connected", count=count_text(steps.connections)) if steps and has_clients else not_now
         if connected and steps is not None and accepts and math.isnan(steps.connections):
-            now = ""  # an attached cluster does not tell its connections
+            now = ""  # an attached cluster does not report its connections
         self.connects.set(tr("A client connects"), now, done=connected)
         self.stores.set(
             tr("A message is stored"), tr("{count} stored", count=count_text(stored)) if stored else not_yet, done=stored > 0

@@ -15,6 +15,7 @@ from broker_core.api import OrbitError, addresses
 from broker_core.worker.questions.administration import CreateTopic
 from broker_core.worker.questions.lifecycle import Done, Ready
 from gui.connections.sdk_address import no_sdk_reason, sdk_address
+from gui.models.first_steps import first_steps
 from gui.operations.demo import demo_refusal, play_demo
 from gui.operations.queries import LatestQuery
 from gui.processes.demo import DemoPace
@@ -23,7 +24,7 @@ from gui.theme.icons import logo_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State, Tokens
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard, first_steps
+from gui.views.welcome.connect_card import CODE_HEIGHT_MIN, ConnectCard
 from gui.views.welcome.demo_card import DemoCard
 from gui.views.welcome.elsewhere import ElsewhereBar
 from gui.views.welcome.samples import QUEUES, TOPIC
@@ -111,7 +112,7 @@ class AddressBar(QFrame):
         self.copy_button.setText(tr("Copy"))
         self.copy_button.set_glyph("copy")
         if self._ready:
-            # Of a cluster these are the names and addresses of several.
+            # A cluster has several brokers: names and addresses separated by commas.
             names, addresses = self._ready.broker_name.split(", "), self._ready.broker.split(", ")
             ports = (address.rpartition(":")[2] for address in addresses)
             told = ", ".join(f"{name} {port}".strip() for name, port in zip(names, ports, strict=False))
@@ -146,8 +147,8 @@ class WelcomeView(PageView):
     page_id = "welcome"
     dims_when_lost = False
 
-    def __init__(self, context: PageContext, parent: QWidget | None = None) -> None:
-        super().__init__(context, parent)
+    def __init__(self, context: PageContext) -> None:
+        super().__init__(context)
         theme = context.theme
         self.header.hide()
         self._stage = ""
