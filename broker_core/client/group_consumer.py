@@ -94,6 +94,7 @@ class GroupConsumer(OpenedClient):
         self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
 
     async def _pull_loop(self, process_queue: ProcessQueue) -> None:
+        told = ""
         while not process_queue.dropped:
             if not process_queue.has_room(self._config):
                 await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
@@ -102,9 +103,12 @@ class GroupConsumer(OpenedClient):
             try:
                 process_queue = await self._pull(process_queue)
             except (NetworkError, RemoteError, CodecError) as error:
-                logger.warning("pull from %s is tried again: %s", process_queue.queue, error)
+                if error.message != told:  # once, however often it is tried
+                    logger.warning("pull from %s is tried again until it works: %s", process_queue.queue, error)
+                    told = error.message
                 await asyncio.sleep(self._config.pull_retry_ms / 1000)
                 continue
+            told = ""
             if process_queue.next_offset == before:
                 # A broker that does not hold pulls must not be asked in a tight loop.
                 await asyncio.sleep(self._config.flow_control_pause_ms / 1000)

@@ -275,11 +275,11 @@ def test_an_offset_that_does_not_exist_is_corrected_and_stored():
     play(scenario)
 
 
-def test_a_pull_that_fails_is_tried_again(caplog):
+def test_a_pull_that_fails_is_tried_again_and_each_reason_logged_once(caplog):
     async def scenario(peer):
         bodies = []
         peer.script[RequestCode.PULL_MESSAGE] = [
-            lambda _, command: command.reply(24, "the consumer's subscription not exist"),
+            *[lambda _, command: command.reply(24, "the consumer's subscription not exist")] * 3,
             lambda _, command: command.reply(0, None, {"nextBeginOffset": "1"}, b"no record"),
             lambda connection, _: connection.abort("test"),
         ]
@@ -288,7 +288,9 @@ def test_a_pull_that_fails_is_tried_again(caplog):
             await eventually(lambda: bodies == [b"x"])
 
     play(scenario, Peer(topics={"T": 1}))
-    assert "SUBSCRIPTION_NOT_EXIST (24)" in caplog.text
+    reasons = [record.getMessage() for record in caplog.records if "is tried again" in record.getMessage()]
+    assert len(reasons) == 3
+    assert "SUBSCRIPTION_NOT_EXIST (24)" in reasons[0]
 
 
 def test_a_topic_that_appears_later_is_taken_up():
