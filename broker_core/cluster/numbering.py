@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker_core.errors import UsageError
-from broker_core.protocol.message.message_id import PLACE_BITS
+from broker_core.protocol.message.message_id import PLACE_BITS, own_offset
 
 QUEUES_OF_BROKER = 10_000
 
@@ -49,7 +49,7 @@ class BrokerNumbers:
 
     def place_of(self, shown: int) -> tuple[str, int]:
         """Broker and physical offset of a shown number; raises as `queue_of`."""
-        return self._name_of(shown >> PLACE_BITS, f"place {shown}"), shown & ((1 << PLACE_BITS) - 1)
+        return self._name_of(shown >> PLACE_BITS, f"place {shown}"), own_offset(shown)
 
     def _name_of(self, number: int, what: str) -> str:
         if not 0 <= number < len(self._names):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from broker_core.outside import whole_of
+from broker_core.protocol.message.message_id import own_offset
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
@@ -169,7 +170,7 @@ def record_facts(detail: MessageDetail, times: TimeZoneChoice) -> list[tuple[str
         (tr("Born"), _moment(detail.born_ms, times)),
         (tr("Producer"), detail.born_host),
         (tr("Broker"), detail.store_host),
-        (tr("Physical offset"), count_text(detail.physical_offset)),
+        (tr("Physical offset"), count_text(own_offset(detail.physical_offset))),
         (tr("On disk"), tr("{count} bytes", count=count_text(detail.store_bytes))),
         (tr("Body on disk"), tr("{count} bytes", count=count_text(detail.stored_body_bytes))),
         (tr("Body CRC"), crc_words(detail)),

@@ -13,6 +13,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
+from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.worker.questions.stored_messages import ReadMessage
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
 from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
@@ -321,6 +322,14 @@ def test_the_record_has_its_times_with_milliseconds_and_zone():
     assert facts["Stored"] == "2026-11-21 02:15:00.640 UTC"
     assert facts["System flag"] == "0x8, committed"
     assert facts["Half message at"] == "4,096"
+
+
+def test_the_record_of_a_second_broker_has_that_brokers_own_place():
+    numbers = BrokerNumbers()
+    numbers.see(["broker-a", "broker-b"])
+    facts = dict(record_facts(replace(DETAIL, physical_offset=numbers.shown_place("broker-b", 4_096)), TIMES))
+
+    assert facts["Physical offset"] == "4,096"
 
 
 def test_the_checksum_is_compared_with_the_body():

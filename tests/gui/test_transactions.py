@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from broker_core.api import StoreError
+from broker_core.protocol.message.message_id import PLACE_BITS
 from broker_core.worker.questions.transactions import (
     AbortAtomic,
     CheckTransaction,
@@ -372,6 +373,17 @@ def test_a_transaction_tells_what_happened_to_it(make_view, source):
     assert view.detail.line.entries[-1].is_ahead
     assert ReadTransactionHistory(39, 1, 1) in source.asked
     assert dict(view.detail.facts.pairs())["Half offset"] == "52, first 38"
+
+
+def test_a_transaction_of_a_second_broker_has_the_offsets_of_its_broker(make_view, source):
+    second = replace(fake_transactions(), origin=[(1 << PLACE_BITS) + place for place in (40, 38, 12)])
+    source.answers[ListTransactions] = lambda one: fake_ended_transactions() if one.ended else second
+    view = make_view(source)
+    offsets = []
+    for place in (40, 38):
+        view.grid.select_key((1 << PLACE_BITS) + place)
+        offsets.append(dict(view.detail.facts.pairs())["Half offset"])
+    assert offsets == ["40", "52, first 38"]
 
 
 def test_a_transaction_without_records_says_so(make_view, source):

@@ -20,6 +20,11 @@ _MONTHS = 12
 _CLOCK_STEP_BACK_MS_MAX = 1_000_000
 
 
+def own_offset(place: int) -> int:
+    """Physical offset on its broker of a place that a view of several brokers numbers; a negative place is none and stays."""
+    return place & ((1 << PLACE_BITS) - 1) if place >= 0 else place
+
+
 def offset_message_id(host: HostAddress, physical_offset: int) -> str:
     """Id with the place of a record: upper-case hex of store host, port and physical offset."""
     return (host.packed + _OFFSET.pack(physical_offset)).hex().upper()

@@ -18,7 +18,7 @@ from broker_core.engine.transaction.messages import parse_op_body
 from broker_core.errors import CodecError, UsageError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.body import decompress_body
-from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_id, parse_offset_message_id
+from broker_core.protocol.message.message_id import PLACE_BITS, offset_message_id, own_offset, parse_offset_message_id
 from broker_core.protocol.message.model import HostAddress, StoredMessage
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK
@@ -48,7 +48,6 @@ ALIKE_MAX = 16
 OTHER_TOPICS_MAX = 200
 ORIGINS_MAX = 8
 _BATCH = 32
-_PLACE_MASK = (1 << PLACE_BITS) - 1
 _INTERNAL = frozenset({HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC, DISCARD_TOPIC})
 
 
@@ -120,7 +119,7 @@ WHOLE = Reach()
 
 def id_of(record: StoredMessage) -> str:
     """Offset message id of a record, which a resend names."""
-    return offset_message_id(record.store_host, record.physical_offset & _PLACE_MASK)
+    return offset_message_id(record.store_host, own_offset(record.physical_offset))
 
 
 def in_log_order(records: Sequence[StoredMessage]) -> tuple[StoredMessage, ...]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QWidget
 
+from broker_core.protocol.message.message_id import own_offset
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.transactions import AbortAtomic, CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
@@ -142,4 +143,4 @@ def done_text(action: str, row: TransactionRow) -> str:
 
 
 def _name(row: TransactionRow) -> str:
-    return row.name or str(row.origin)
+    return row.name or str(own_offset(row.origin))

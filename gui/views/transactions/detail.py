@@ -14,6 +14,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QWidget
 
 from broker_core.api import OrbitError
+from broker_core.protocol.message.message_id import own_offset
 from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
@@ -230,7 +231,7 @@ class TransactionDetail(Panel):
 
     @staticmethod
     def _half_text(shown: TransactionRow) -> str:
-        now, first = count_text(shown.half_offset), count_text(shown.origin)
+        now, first = count_text(shown.half_offset), count_text(own_offset(shown.origin))
         return now if now == first else tr("{now}, first {first}", now=now, first=first)
 
     def _write_line(self) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from broker_core.errors import CodecError
-from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id, parse_offset_message_id
+from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_message_id, own_offset, parse_offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from tests.support.clock import ManualClock
 
@@ -20,6 +20,11 @@ def test_an_offset_id_names_host_and_place(host, offset, message_id):
     address = HostAddress.parse(host)
     assert offset_message_id(address, offset) == message_id
     assert parse_offset_message_id(message_id) == (address, offset)
+
+
+@pytest.mark.parametrize(("place", "offset"), [(-1, -1), (0, 0), (196, 196), (1 << 56, 0), ((3 << 56) + 196, 196)])
+def test_a_place_of_several_brokers_has_the_offset_of_its_broker(place, offset):
+    assert own_offset(place) == offset
 
 
 @pytest.mark.parametrize("text", ["", "C0A8", "Z" * 32, "C0A8010A00002A9F000000000000000", "C0 8010A00002A9F0000000000000000"])
