@@ -48,10 +48,19 @@ _TEXTS = KnownTexts(
     "the time zone of this machine",
     (
         "no master for {seconds} s: slave {address} is read, {bytes} bytes behind what the master told last, "
+        "and takes no messages or changes. {reason}"
+    ),
+    (
+        "no master for {seconds} s: slave {address} is read, {bytes} bytes behind what the master told last, "
         "and takes no messages or changes"
+    ),
+    (
+        "no master for {seconds} s: slave {address} is read, nobody knows how far behind, "
+        "and takes no messages or changes. {reason}"
     ),
     "no master for {seconds} s: slave {address} is read, nobody knows how far behind, and takes no messages or changes",
     "no master for {seconds} s: {reason}",
+    "unknown to the name server for {seconds} s: clients do not find it until it registers there again. {reason}",
     "unknown to the name server for {seconds} s: clients do not find it until it registers there again",
     "unknown to the name server for {seconds} s: {reason}",
     "for {seconds} s: {reason}",
@@ -66,6 +75,7 @@ _TEXTS = KnownTexts(
     "members of group {group}: {reason}",
     "the next message of group {group} in {topic}: {reason}",
     "broker {broker} did not answer within {count} ms; it is asked again until it does",
+    "{address} is a slave that lets nobody pull (its slaveReadEnable is false): wait for a master",
     "the name server {address} did not answer within {count} ms: is it the right address?",
     "{address} is no name server but perhaps a broker: give the name server's address, usually with port 9876",
     "Not all brokers answered, and what they hold is missing here. {reasons}",

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
+from broker_core.protocol.admin.brokers import BrokerPlace
+from broker_core.worker.attached.broker_figures import BrokerFigures
 from gui.words.broker_words import broker_text
 from tests.support.languages import shown_in
 
@@ -21,3 +25,18 @@ def test_a_notice_before_that_of_lost_brokers_is_translated(qapp):
         assert text == f"{broker_text(PARTLY)} {broker_text(LOST)}"
         for part in text.split("broker-a")[:1]:
             assert not re.search("Brokers tell|Not all", part)
+
+
+@pytest.mark.parametrize("lag", [-1, 12])
+def test_a_fault_of_several_parts_is_translated_to_its_end(qapp, lag):
+    del qapp
+    place = BrokerPlace("broker-a", "DefaultCluster", {1: "10.0.0.2:10911"})
+    of = BrokerFigures(place=place, no_master_ms=1_000, unregistered_ms=1_000)
+    if lag >= 0:
+        of.master_log_end, of.runtime = 100 + lag, {"commitLogMaxOffset": "100"}
+    refused = "delay levels: 10.0.0.2:10911 is a slave that lets nobody pull (its slaveReadEnable is false): wait for a master"
+    fault = ". ".join([of.fault_without_master(9_000), of.fault_unregistered(9_000), f"for 7 s: {refused} (and 12 more)"])
+    with shown_in("zh"):
+        text = broker_text(fault)
+    assert "12" in text
+    assert set(re.findall("[A-Za-z]+", text)) <= {"NameServer", "slaveReadEnable", "false"}
