@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QPainter, QPen
 
-from gui.plots.value_scale import round_step
+from gui.plots.value_scale import round_step, round_time_text, round_times
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size
 from gui.words.text import TimeZoneChoice
@@ -106,9 +105,6 @@ class ValueGrid(pg.GraphicsObject):
 
 
 class TimeAxis(pg.AxisItem):
-    STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
-               86400, 2 * 86400, 7 * 86400, 14 * 86400, 30 * 86400, 61 * 86400)  # fmt: skip
-
     def __init__(self, times: TimeZoneChoice) -> None:
         super().__init__("bottom")
         self._times = times
@@ -121,22 +117,10 @@ class TimeAxis(pg.AxisItem):
         self.update()
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
-        room = max(1, min(TICKS_MAX, int(size / 90)))
-        step = next((s for s in self.STEPS_S if (maxVal - minVal) / s <= room), self.STEPS_S[-1])
-        shift = self._zone_shift_s(maxVal)
-        first = math.ceil((minVal + shift) / step) * step - shift
-        return [(step, [first + i * step for i in range(int((maxVal - first) / step) + 1)])]
+        return [round_times(self._times, minVal, maxVal, size)]
 
     def tickStrings(self, values: list[float], _scale: float, spacing: float) -> list[str]:
-        form = "%m-%d" if spacing >= 86_400 else "%H:%M" if spacing >= 60 else "%H:%M:%S"
-        return [self._times.moment(value * 1_000).strftime(form) for value in values]
+        return [round_time_text(self._times, value, spacing) for value in values]
 
     def generateDrawSpecs(self, painter: QPainter) -> Any:
         return _without_ticks(super().generateDrawSpecs(painter))
-
-    def _zone_shift_s(self, at_s: float) -> float:
-        if at_s < 0:
-            return 0.0
-        moment: datetime = self._times.moment(at_s * 1_000).astimezone(self._times.zone)
-        offset = moment.utcoffset()
-        return offset.total_seconds() if offset is not None else 0.0

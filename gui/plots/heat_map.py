@@ -25,6 +25,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.models.matrix import NO_MATRIX, Matrix
 from gui.plots.chart_link import Span, TimePlot
+from gui.plots.value_scale import AXIS_HEIGHT, paint_time_axis
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, mix
@@ -33,10 +34,8 @@ from gui.words.plain_text import tip_text
 from gui.words.text import TimeZoneChoice, count_text, tr
 
 LABEL_GAP = 6
-AXIS_HEIGHT = 18
 ROW_HEIGHT_MAX = 28
 SHADES = 64
-DAY_MS = 86_400_000
 ROWS_TOLD = 40
 """Most rows that a screen reader reads, of a grid without the focus."""
 _STEPS = {
@@ -248,7 +247,8 @@ class HeatMap(TimePlot, Drawn):
             self._paint_gaps(painter, cells)
         paint_row_labels(painter, cells, self._labels, tokens.text_3)
         if self.matrix.values.size:
-            paint_time_axis(painter, cells, (self.matrix.from_ms, self.matrix.to_ms), self._times, tokens.text_3)
+            span_s = self.matrix.from_ms / 1_000, self.matrix.to_ms / 1_000
+            paint_time_axis(painter, cells, span_s, self._times, tokens.text_3)
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.text_1), 2))
@@ -279,19 +279,6 @@ def paint_row_labels(painter: QPainter, cells: QRectF, labels: Sequence[str], co
     for row in range(0, len(labels), max(1, math.ceil(12 / height))):
         box = QRectF(0, cells.top() + row * height, cells.left() - LABEL_GAP, max(height, 12))
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, labels[row])
-
-
-def paint_time_axis(painter: QPainter, cells: QRectF, span_ms: tuple[int, int], times: TimeZoneChoice, colour: str) -> None:
-    """Paint begin, middle and end of a time below a box."""
-    painter.setFont(text_font(Size.CAPTION))
-    painter.setPen(QColor(colour))
-    from_ms, to_ms = span_ms
-    form = "%m-%d %H:%M" if to_ms - from_ms > DAY_MS else "%H:%M:%S"
-    sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-    box = QRectF(cells.left(), cells.bottom() + 2, cells.width(), AXIS_HEIGHT - 2)
-    for part, side in zip((0.0, 0.5, 1.0), sides, strict=True):
-        moment = times.moment(from_ms + part * (to_ms - from_ms))
-        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, moment.strftime(form))
 
 
 def _rgb(colour: str) -> int:

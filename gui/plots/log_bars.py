@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 
-from gui.plots.stacked_bars import LABEL_HEIGHT, plot_box
-from gui.plots.value_scale import AXIS_WIDTH
+from gui.plots.stacked_bars import plot_box
+from gui.plots.value_scale import AXIS_HEIGHT, AXIS_WIDTH
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
@@ -81,7 +81,7 @@ class LogBars(Drawn):
             painter.fillRect(QRectF(left + 2, plot.bottom() - height, max(1.0, width - 4), height), colour)
             room = metrics.horizontalAdvance(bar.label)
             if left + (width - room) / 2 >= free_from:
-                box = QRectF(left - 8, plot.bottom() + 3, width + 16, LABEL_HEIGHT)
+                box = QRectF(left - 8, plot.bottom() + 3, width + 16, AXIS_HEIGHT)
                 painter.drawText(box, Qt.AlignmentFlag.AlignHCenter, bar.label)
                 free_from = left + (width + room) / 2 + LABEL_GAP
         painter.end()

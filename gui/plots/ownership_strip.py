@@ -10,7 +10,8 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_link import Span, TimePlot
-from gui.plots.heat_map import AXIS_HEIGHT, LABEL_GAP, paint_row_labels, paint_time_axis
+from gui.plots.heat_map import LABEL_GAP, paint_row_labels
+from gui.plots.value_scale import AXIS_HEIGHT, paint_time_axis
 from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
@@ -140,7 +141,7 @@ class OwnershipStrip(TimePlot, Drawn):
         paint_row_labels(painter, cells, picture.rows, tokens.text_3)
         self._paint_legend(painter)
         if picture.to_ms:
-            paint_time_axis(painter, cells, (picture.from_ms, picture.to_ms), self._times, tokens.text_3)
+            paint_time_axis(painter, cells, (picture.from_ms / 1_000, picture.to_ms / 1_000), self._times, tokens.text_3)
         painter.end()
 
     def _paint_legend(self, painter: QPainter) -> None:

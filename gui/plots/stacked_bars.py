@@ -7,25 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_link import Point, Span, TimePlot, TipLine
-from gui.plots.value_scale import AXIS_WIDTH, paint_value_axis, round_top
+from gui.plots.value_scale import AXIS_HEIGHT, AXIS_WIDTH, paint_time_axis, paint_value_axis, round_top
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State, Tokens
 from gui.widgets.repaint import Drawn
-from gui.words.text import count_text
+from gui.words.text import TimeZoneChoice, count_text
 
-LABEL_HEIGHT = 18
 TOP_SPACE = 8
-LABEL_GAP = 10
 
 
 def plot_box(widget: QWidget) -> QRectF:
     """The rectangle of the bars in a widget, without axis and labels."""
-    width, height = widget.width() - AXIS_WIDTH, widget.height() - LABEL_HEIGHT - TOP_SPACE
+    width, height = widget.width() - AXIS_WIDTH, widget.height() - AXIS_HEIGHT - TOP_SPACE
     return QRectF(AXIS_WIDTH, TOP_SPACE, max(1, width), max(1, height))
 
 
@@ -52,8 +50,9 @@ class BarLayer:
 class StackedBars(TimePlot, Drawn):
     """Bars from 0 up, with a tip for each."""
 
-    def __init__(self, theme: ThemeManager, *, value_text: Callable[[float], str] = count_text) -> None:
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, *, value_text: Callable[[float], str] = count_text) -> None:
         super().__init__(theme)
+        self._times = times
         self._value_text = value_text
         self._layers: Sequence[BarLayer] = ()
         self._labels: Sequence[str] = ()
@@ -67,19 +66,17 @@ class StackedBars(TimePlot, Drawn):
         self._above = TOP_SPACE
         self.setMinimumHeight(90)
 
-    def set_bars(
-        self, labels: Sequence[str], layers: Sequence[BarLayer], span: Span | None = None, view: Span | None = None
-    ) -> None:
+    def set_bars(self, labels: Sequence[str], layers: Sequence[BarLayer], span: Span, view: Span | None = None) -> None:
         """Show counts.
 
         Args:
-            labels: Names of the parts.
+            labels: Times of the parts, for tips.
             layers: Their counts.
-            span: Begin of the first part and end of the last one, s since the epoch; None: the parts have no times.
+            span: Begin of the first part and end of the last one, s since the epoch.
             view: The shown part of the span; None: all of it.
         """
         self._labels, self._layers = labels, layers
-        self._span = span or (0.0, float(len(labels)))
+        self._span = span
         if not self._is_held:
             self._view = view or self._span
         totals = [sum(_or_0(layer.counts[i]) for layer in layers) for i in range(len(labels))]
@@ -187,14 +184,7 @@ class StackedBars(TimePlot, Drawn):
 
     def _paint_axis(self, painter: QPainter, plot: QRectF) -> None:
         paint_value_axis(painter, plot, self._top, self._step, self._theme.tokens)
-        shown, metrics = self._shown_parts(), QFontMetrics(painter.font())
-        width = self._left_of(shown.start + 1) - self._left_of(shown.start)
-        every = max(1, math.ceil((metrics.horizontalAdvance(self._labels[0]) + LABEL_GAP) / width))
-        # Multiples, so that the same parts keep their labels while the bars move.
-        for part in range(math.ceil(shown.start / every) * every, shown.stop, every):
-            left = self._left_of(part)
-            if left >= plot.left() and left + metrics.horizontalAdvance(self._labels[part]) <= self.width():
-                painter.drawText(QPointF(left, plot.bottom() + LABEL_HEIGHT - 4), self._labels[part])
+        paint_time_axis(painter, plot, self._view, self._times, self._theme.tokens.text_3)
 
 
 def _or_0(count: float) -> float:

@@ -381,7 +381,7 @@ def test_bars_and_heat_maps_share_cursor_and_selection(qtbot, context):
     page = QWidget()
     qtbot.addWidget(page)
     link = window_link(context, page)
-    bars, heat = StackedBars(context.theme), HeatMap(context.theme, context.times, State.WARNING)
+    bars, heat = StackedBars(context.theme, context.times), HeatMap(context.theme, context.times, State.WARNING)
     lines = QVBoxLayout(page)
     for plot in (bars, heat):
         lines.addWidget(plot)
@@ -418,7 +418,7 @@ def test_a_chart_that_goes_leaves_its_link(qtbot, page):
 def test_charts_of_their_own_range_zoom_without_the_window(qtbot, context):
     shown = LocalRange(context.time_range, lambda: "Whole result")
     shown.set_whole(0.0, 100.0)
-    bars = StackedBars(context.theme)
+    bars = StackedBars(context.theme, context.times)
     qtbot.addWidget(bars)
 
     def draw() -> None:

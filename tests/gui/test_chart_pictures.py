@@ -113,7 +113,7 @@ def test_a_picture_has_the_forecast(chart, theme, times):
 
 
 def test_bars_and_heat_maps_have_pictures(qtbot, theme, times):
-    bars, heat = StackedBars(theme), HeatMap(theme, times, State.WARNING)
+    bars, heat = StackedBars(theme, times), HeatMap(theme, times, State.WARNING)
     bars.set_bars(["10:00", "10:01"], [BarLayer("In", [3, 5], State.INFO)], (0.0, 120.0))
     heat.set_matrix(["0", "1"], Matrix(int(BEGIN_S) * 1_000, 1_000, np.ones((2, 5))))
     for plot, colour in ((bars, State.INFO), (heat, State.WARNING)):

@@ -43,7 +43,7 @@ class AheadPanel(Panel):
         self._unread = 0
         self._timers_are_unread = False
         self.switch = segments({"hour": "1 h", "days": "48 h", "month": "By day"})
-        self.bars = said(StackedBars(context.theme), name="Messages by the time they are due")
+        self.bars = said(StackedBars(context.theme, context.times), name="Messages by the time they are due")
         self.zoom = LocalRange(self, lambda: tr("Whole range"))
         self.link = ChartLink(self.zoom, self)
         join_charts(context, self.link, self.bars)

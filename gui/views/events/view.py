@@ -82,7 +82,7 @@ class EventsView(PageView):
         self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
         self.header.add_action(self.note_button, self.export_button)
         self.chart_panel = said(Panel(" "), title="When")
-        self.chart = said(StackedBars(theme), name="Events over time")
+        self.chart = said(StackedBars(theme, context.times), name="Events over time")
         self.link = window_link(context, self)
         join_charts(context, self.link, self.chart)
         self.time_filter = TimeFilter(self.link, context, self)

@@ -106,7 +106,7 @@ class HitTimes(Panel):
         self._times = times
         self.histogram = HitHistogram()
         self.title_line = label(role="caption")
-        self.bars = said(StackedBars(theme), name="Hits by the time at which they were stored")
+        self.bars = said(StackedBars(theme, times), name="Hits by the time at which they were stored")
         self.bars.setFixedHeight(BARS_HEIGHT)
         self.content.setContentsMargins(12, 6, 12, 4)
         self.content.setSpacing(2)

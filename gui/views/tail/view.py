@@ -114,7 +114,7 @@ class TailView(PageView):
         self.status = Chip(theme)
         self.figures = ElidedLabel("", "secondary")
         self._keys = said_label("Space pauses and continues", "caption")
-        self.bars = StackedBars(theme)
+        self.bars = StackedBars(theme, context.times)
         say(self.bars, "setAccessibleName", "Arrivals of the last {count} seconds", count=SECONDS_SHOWN)
         self.zoom = LocalRange(self, lambda: tr("Back to live"))
         self.link = ChartLink(self.zoom, self)

@@ -110,7 +110,7 @@ class TagChart(QWidget):
         self._step_ms = 0
         self.looks = TagLooks(context.source, self)
         self._lines = ChartHistory(context.source, context.history, self)
-        self.bars = said(StackedBars(context.theme, value_text=rate_text), name="Messages in by tag")
+        self.bars = said(StackedBars(context.theme, context.times, value_text=rate_text), name="Messages in by tag")
         self.setProperty(TERM, "Messages in by tag")
         self.legend = LayerLegend(context.theme)
         self.note = ElidedLabel(role="caption")
