@@ -59,6 +59,23 @@ def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid,
     assert shown["own"] - shown["cluster"] == never
 
 
+@pytest.mark.parametrize(
+    ("page", "facts", "never"),
+    [
+        (ClientsView, lambda view: view.facts, {"Requests", "Bytes in", "Bytes out", "Connected for"}),
+        (TopicsView, lambda view: view.detail.settings, {"Kept since", "Avg size"}),
+    ],
+)
+def test_facts_that_a_cluster_never_reports_are_not_shown(show_page, page, facts, never):
+    shown = {}
+    for name, state in (("own", fake_state()), ("cluster", outside())):
+        view = show_page(page, FakeSource(state))
+        view.resize(WIDE, WIDE)
+        shown[name] = set(dict(facts(view).pairs()))
+    assert shown["own"] - shown["cluster"] == never
+    assert "Client" in shown["cluster"] or "Messages kept" in shown["cluster"]
+
+
 def test_meters_that_a_cluster_never_fills_are_not_shown(show_page):
     shown = {}
     for name, state in (("own", fake_state()), ("cluster", outside())):

@@ -319,6 +319,17 @@ class ClientsView(PageView):
         facts = [(tr("Open streams"), count_text(client.streams))] if client.streams >= 0 else []
         return facts + ([(tr("Leases"), count_text(client.leases))] if client.leases >= 0 else [])
 
+    @staticmethod
+    def _traffic_facts(client: ClientRow) -> list[tuple[str, str]]:
+        """What an attached cluster does not report."""
+        traffic = client.traffic
+        return [
+            (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
+            (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
+            (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
+            (tr("Connected for"), connected_text(client)),
+        ]
+
     def _show_selected(self) -> None:
         client = self.grid.selected_row
         self._show_owned()
@@ -329,21 +340,18 @@ class ClientsView(PageView):
             self.detail.set_title(tr("No client selected"), "")
             self.facts.set_pairs([])
             return
-        traffic = client.traffic
         self.detail.set_title(client.client_id or client.address, client.group)
+        is_outside = self._state is not None and self._state.is_from_outside
         self.facts.set_pairs(
             [
                 (tr("Client"), self._client_words(client)),
                 (tr("Topics and filter"), topics_text(client)),
                 *self._grpc_facts(client),
                 *([(tr("In flight in its group"), self._in_flight_text())] if client.role is Role.CONSUMER else []),
-                (tr("Requests"), _both(rate_text(traffic.requests), count_text(client.requests))),
-                (tr("Bytes in"), _both(byte_rate_text(traffic.bytes_in), bytes_text(client.bytes_in))),
-                (tr("Bytes out"), _both(byte_rate_text(traffic.bytes_out), bytes_text(client.bytes_out))),
+                *([] if is_outside else self._traffic_facts(client)),
                 (tr("Last heartbeat"), tr("{age} ago", age=heartbeat_text(client)) if client.heartbeat_ms >= 0 else UNKNOWN),
-                (tr("Connected for"), connected_text(client)),
+                *([(tr("Note"), note_text(client))] if client.note is not ConnectionNote.NONE else []),
             ]
-            + ([(tr("Note"), note_text(client))] if client.note is not ConnectionNote.NONE else [])
         )
 
     # ---- who owned which queue -------------------------------------------------------------------------------------------

@@ -169,6 +169,8 @@ class TopicDetail(QWidget):
         self._times = context.times
         self._facts = facts
         self._now_ms = 0
+        self._is_outside = False
+        """Whether the cluster is attached: its brokers report no sizes."""
         self._topic: TopicRow | None = None
         self.settings = KeyValueList()
         self.groups = ColumnTableModel(group_columns(), lambda row: row.name, parent=self)
@@ -198,7 +200,7 @@ class TopicDetail(QWidget):
         if topic is None or state is None:
             self.groups.set_rows([])
             return
-        self._now_ms = state.taken_ms
+        self._now_ms, self._is_outside = state.taken_ms, state.is_from_outside
         self.groups.set_rows(topic_group_rows(state, topic.name))
         self._show_settings()
         self._show_bars(queue_rows(state, topic.name))
@@ -239,9 +241,9 @@ class TopicDetail(QWidget):
             (tr("Type"), tr("{type}, ordered", type=kind) if settings is not None and settings.order else kind),
             (tr("Queues"), _queues_text(topic)),
             (tr("Permission"), tr(dict(PERMISSIONS).get(topic.permission & 6, ""))),
-            (tr("Kept since"), self._kept_since(topic)),
+            *([] if self._is_outside else [(tr("Kept since"), self._kept_since(topic))]),
             (tr("Messages kept"), count_text(topic.kept_messages)),
-            (tr("Avg size"), bytes_text(topic.average_bytes)),
+            *([] if self._is_outside else [(tr("Avg size"), bytes_text(topic.average_bytes))]),
             *([(tr("Other attributes"), others)] if others else []),
         ]
 
