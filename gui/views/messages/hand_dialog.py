@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from broker_core.api import (
     ConsumeOutcome,
     DirectConsumeResult,
-    JsonBodyError,
     OrbitError,
     Rejection,
     Wanted,
@@ -22,7 +21,7 @@ from broker_core.api import (
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
 from gui.operations.queries import LatestQuery
-from gui.operations.requests import InTurn
+from gui.operations.requests import InTurn, ReadAnswer
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
@@ -184,9 +183,12 @@ class HandDialog(FittedDialog):
     def _start(self) -> None:
         self.outcome.set("")
         group, client = self.group.currentText(), str(self.client.currentData())
-        asks = [partial(_Giving, self._source, consume_request(group, client, detail)) for detail in self._details]
+        asks = [partial(self._give, consume_request(group, client, detail)) for detail in self._details]
         self._query.ask(InTurn(asks, self._show_progress), self._show_results, self._failed)
         self._check()
+
+    def _give(self, request: AskBroker) -> _Giving:
+        return _Giving(self._source.ask(request), lambda answer: read_consume_result(answer.body))
 
     def _show_progress(self, number: int, _given: Given) -> None:
         done, total = count_text(number + 1), count_text(len(self._details))
@@ -228,24 +230,11 @@ class HandDialog(FittedDialog):
         self.adjustSize()
 
 
-class _Giving:
-    """A `Pending` of the result of one message; a failure is a result too, so that the next message is given."""
-
-    def __init__(self, source: ClusterSource, request: AskBroker) -> None:
-        self._asked = source.ask(request)
+class _Giving(ReadAnswer[BrokerAnswer, Given]):
+    """The result of one message; a failure is a result too, so that the next message is given."""
 
     def then(self, done: Callable[[Given], None], _failed: Callable[[OrbitError], None]) -> None:
-        def answered(answer: BrokerAnswer) -> None:
-            try:
-                result: Given = read_consume_result(answer.body)
-            except JsonBodyError as error:
-                result = error
-            done(result)
-
-        self._asked.then(answered, done)
-
-    def cancel(self) -> None:
-        self._asked.cancel()
+        super().then(done, done)
 
 
 class Hand(QObject):
