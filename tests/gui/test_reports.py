@@ -344,9 +344,9 @@ def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
 def test_filter_hides_cards_that_do_not_match(make_view):
     view = make_view(FakeSource())
 
-    view.catalog.make().show_filter(["nothing"])
+    view.catalog.make().show_filter("nothing")
     assert view.catalog.make().cards[0].isHidden()
-    view.catalog.make().show_filter(["through"])
+    view.catalog.make().show_filter("through")
 
     assert not view.catalog.make().cards[0].isHidden()
     assert replace(ORDER, parameters=()).command_text() == ("./orbit report throughput --store /data/store --out /data/out")
