@@ -33,6 +33,11 @@ WHEEL_FACTOR = 0.8
 NO_TIME = math.nan
 
 
+def span_ms(span: Span) -> tuple[int, int]:
+    """First and last whole ms of a span, ms since the epoch; both are within it."""
+    return math.ceil(span[0] * 1_000), math.floor(span[1] * 1_000)
+
+
 class ShownRange(Protocol):
     """Owns the shown time of some charts.
 

@@ -12,10 +12,11 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
+from gui.models.filter_text import within_times
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.queries import write_file
 from gui.plots.chart_gestures import ChartGestures
-from gui.plots.chart_link import ChartLink, Span, TimePlot
+from gui.plots.chart_link import ChartLink, Span, TimePlot, span_ms
 from gui.plots.chart_overlay import PlotOverlay
 from gui.plots.chart_pictures import Recorded, figures_csv, image_of, png_bytes, recorded, svg_bytes
 from gui.plots.time_chart import TimeChart
@@ -116,6 +117,20 @@ class ChartTools(QObject):
 
     def add_to_menu(self, part: MenuPart) -> None:
         self._parts.append(part)
+
+    def offer_messages(self, context: PageContext, filter_text: Callable[[], str]) -> None:
+        """Add to the menu a search of what was stored in the selected time and passes ``filter_text()``; empty: of nothing."""
+
+        def search() -> None:
+            if self.link.selection is not None:
+                first_ms, last_ms = span_ms(self.link.selection)
+                context.navigate("messages", filter=within_times(filter_text(), first_ms, last_ms + 1))
+
+        def offer(menu: QMenu, _at: QPoint) -> None:
+            entry = menu.addAction(tr("Messages of the selected time"), search)
+            entry.setEnabled(self.link.selection is not None and bool(filter_text()))
+
+        self.add_to_menu(offer)
 
     # ---- keys and screen readers ---------------------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
-from gui.models.filter_text import quoted, within_times
+from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.table import CellKind, Column
 from gui.models.tail import ROWS_MAX, SECONDS_KEPT, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
@@ -119,7 +119,7 @@ class TailView(PageView):
         self.zoom = LocalRange(self, lambda: tr("Back to live"))
         self.link = ChartLink(self.zoom, self)
         [tools] = join_charts(context, self.link, self.bars)
-        tools.add_to_menu(self._offer_messages)
+        tools.offer_messages(context, self._search_text)
         self.time_filter = TimeFilter(self.link, context, self)
         self._is_held_by_selection = False
         self.notice = Notice(theme)
@@ -223,15 +223,6 @@ class TailView(PageView):
         topics, text = self.bar.topics, self.bar.filter_text
         among = f"topic in ({', '.join(map(quoted, topics))})" if topics else ""
         return f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
-
-    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
-        """Offer a search of what was stored in the selected time, also of what the buffer lacks."""
-        entry = menu.addAction(tr("Messages of the selected time"), self._search_selected)
-        entry.setEnabled(self.time_filter.is_active)
-
-    def _search_selected(self) -> None:
-        if (span := self.time_filter.span_ms) is not None:
-            self.context.navigate("messages", filter=within_times(self._search_text(), span[0], span[1] + 1))
 
     def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""

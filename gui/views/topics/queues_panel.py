@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gui.models.filter_text import quoted, within_times
+from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
@@ -92,7 +92,7 @@ class QueuesPanel(QWidget):
         self.link = window_link(context, self)
         tools, of_heat = join_charts(context, self.link, self.chart, self.heat)
         for each in (tools, of_heat):
-            each.add_to_menu(self._offer_messages)
+            each.offer_messages(context, self._search_text)
         self.tags = LazyTab(self._make_tags)
         self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
@@ -185,7 +185,7 @@ class QueuesPanel(QWidget):
     def _make_tags(self) -> TagChart:
         made = TagChart(self._context)
         [tools] = join_charts(self._context, self.link, made.bars)
-        tools.add_to_menu(self._offer_messages)
+        tools.offer_messages(self._context, self._search_text)
         self._chart_panel.add_action(made.legend, before=self.switch)
         return made
 
@@ -210,16 +210,8 @@ class QueuesPanel(QWidget):
         self._name_chart()
         self._charts.setCurrentIndex(int(has_tags))
 
-    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
-        """Offer the messages that were stored in the selected time."""
-        entry = menu.addAction(tr("Messages of the selected time"), self._show_messages)
-        entry.setEnabled(self.link.selection is not None and bool(self._topic))
-
-    def _show_messages(self) -> None:
-        if self.link.selection is not None:
-            from_s, to_s = self.link.selection
-            text = within_times(f"topic = {quoted(self._topic)}", round(from_s * 1_000), round(to_s * 1_000))
-            self._context.navigate("messages", filter=text)
+    def _search_text(self) -> str:
+        return f"topic = {quoted(self._topic)}" if self._topic else ""
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
