@@ -135,6 +135,11 @@ class TimePlot:
         """The figures of the visible lines or bars in the shown time, in the language of the window; none where it has none."""
         return iter(())
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether `points` has any; of a chart with lines also while they have none."""
+        return next(self.points(), None) is not None
+
     def paint(self, painter: QPainter, at: QPoint) -> None:
         """Paint what the surface shows, without cursor and selection, for a picture."""
         self.surface().render(painter, at, QRegion(), QWidget.RenderFlag(0))

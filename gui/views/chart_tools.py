@@ -58,7 +58,7 @@ class WindowRange(QObject):
 
     @property
     def is_part(self) -> bool:
-        return self._range.between is not None
+        return not self._range.is_live
 
     @property
     def is_zoomed(self) -> bool:
@@ -110,10 +110,6 @@ class ChartTools(QObject):
     def chart(self) -> TimeChart | None:
         """The plot, where it has lines and so a table."""
         return self.plot if isinstance(self.plot, TimeChart) else None
-
-    @property
-    def _has_figures(self) -> bool:
-        return next(self.plot.points(), None) is not None or self.chart is not None
 
     def add_to_menu(self, part: MenuPart) -> None:
         self._parts.append(part)
@@ -173,12 +169,12 @@ class ChartTools(QObject):
         if chart is not None:
             menu.addAction(tr("Show as table"), self._show_table)
         menu.addAction(tr("Copy picture"), self._copy_picture)
-        if self._has_figures:
+        if self.plot.has_figures:
             menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(figures_csv(self.plot, self._times)))
         menu.addSeparator()
         menu.addAction(tr("Save as SVG…"), partial(self._ask_path, SVG))
         menu.addAction(tr("Save as PNG…"), partial(self._ask_path, PNG))
-        if self._has_figures:
+        if self.plot.has_figures:
             menu.addAction(tr("Save as CSV…"), partial(self._ask_path, CSV))
         return menu
 
@@ -215,7 +211,7 @@ class ChartTools(QObject):
     def save(self, path: Path) -> None:
         """Write the chart as it is shown: a ``.svg``, a ``.csv`` of its figures, or else a PNG."""
         suffix = path.suffix[1:].casefold()
-        if suffix == CSV and self._has_figures:
+        if suffix == CSV and self.plot.has_figures:
             make = partial(str.encode, figures_csv(self.plot, self._times))
         else:
             make = partial(svg_bytes if suffix == SVG else png_bytes, self._record())

@@ -62,7 +62,7 @@ class LagHeatPanel(Panel):
             self._places = most
         names = [f"position:{group}/{topic}/{queue_id}.lag_messages" for topic, queue_id in self._places]
         self.lags.show(names, *span_ms)
-        if not names or not self.lags.matrix.values.size:
+        if not names or self.lags.matrix.is_empty:
             self._show()
         left_out = len(positions) - len(most)
         words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))

@@ -292,7 +292,7 @@ class LagPanel(Panel):
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
             x, y = self._lines.lines([name], from_ms, to_ms)[name]
-        wants_ahead = self.switch.current == LAG and self._context.time_range.between is None
+        wants_ahead = self.switch.current == LAG and self._context.time_range.is_live
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
         chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)

@@ -263,7 +263,7 @@ class QueuesPanel(QWidget):
         names = [tr("Queue {queue}", queue=queue_id) for queue_id in ids]
         matrix = self.rates.matrix
         if matrix.values.shape[0] in (0, len(ids)):
-            self.heat.set_matrix(labels if matrix.values.size else [], matrix, names)
+            self.heat.set_matrix([] if matrix.is_empty else labels, matrix, names)
         nothing = tr("Reading the history…") if self.rates.waiting else tr("not recorded")
         self.heat.set_note(self.rates.fault or nothing)
         self.scale.set_top(rate_text(matrix.top))
@@ -276,7 +276,7 @@ class QueuesPanel(QWidget):
         series = [f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids]
         self.rates.show(series, from_ms, to_ms)
         self.recent.show(series, self._now_ms - SPARKLINE_MS, self._now_ms)
-        if not self.rates.matrix.values.size:
+        if self.rates.matrix.is_empty:
             self._show_heat()
         if self.switch.current == TAGS:
             self.tags.make().show_topic(self._topic, self._state, from_ms, to_ms)
@@ -286,7 +286,7 @@ class QueuesPanel(QWidget):
         marks = chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms)
         self.chart.set_marks(marks, self._marks.fault)
         points = {key: lines[name] for key, name in names.items()}
-        newest = self._rates_now() if self._context.time_range.between is None else {}
+        newest = self._rates_now() if self._context.time_range.is_live else {}
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault, newest)
         self._rule.show(names["put_rate"])
 
