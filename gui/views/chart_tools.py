@@ -114,8 +114,11 @@ class ChartTools(QObject):
     def add_to_menu(self, part: MenuPart) -> None:
         self._parts.append(part)
 
-    def offer_messages(self, context: PageContext, filter_text: Callable[[], str]) -> None:
-        """Add to the menu a search of what was stored in the selected time and passes ``filter_text()``; empty: of nothing."""
+    def offer_messages(self, context: PageContext, filter_text: Callable[[], str]) -> Callable[[], None]:
+        """Add to the menu a search of what was stored in the selected time and passes ``filter_text()``; returns the search.
+
+        An empty filter text disables the entry.
+        """
 
         def search() -> None:
             if self.link.selection is not None:
@@ -127,6 +130,7 @@ class ChartTools(QObject):
             entry.setEnabled(self.link.selection is not None and bool(filter_text()))
 
         self.add_to_menu(offer)
+        return search
 
     # ---- keys and screen readers ---------------------------------------------------------------------------------------
 

@@ -119,7 +119,7 @@ class TailView(PageView):
         self.zoom = LocalRange(self, lambda: tr("Back to live"))
         self.link = ChartLink(self.zoom, self)
         [tools] = join_charts(context, self.link, self.bars)
-        tools.offer_messages(context, self._search_text)
+        self._search_selected = tools.offer_messages(context, self._search_text)
         self.time_filter = TimeFilter(self.link, context, self)
         self._is_held_by_selection = False
         self.notice = Notice(theme)
