@@ -20,6 +20,7 @@ from broker_core.api import (
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
+from gui.models.queue_window import place_text, queue_text
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import InTurn, ReadAnswer
 from gui.theme.manager import ThemeManager
@@ -113,9 +114,12 @@ class HandDialog(FittedDialog):
 
     def _places(self) -> str:
         if len(self._details) == 1:
-            return _place(self._details[0])
+            return self._place(self._details[0])
         topics = ", ".join(sorted({detail.topic for detail in self._details}))
         return tr("{count} of {topics}", count=count_text(len(self._details)), topics=topics)
+
+    def _place(self, detail: MessageDetail) -> str:
+        return place_text(detail.topic, queue_text(self._source.state, detail.queue_id), detail.queue_offset)
 
     @staticmethod
     def _groups(state: ClusterState | None) -> list[str]:
@@ -210,8 +214,8 @@ class HandDialog(FittedDialog):
     def _show_several(self, results: Sequence[Given]) -> None:
         """All results, a line each, refused ones first."""
         lines = sorted(
-            (_state_of(result) is State.INFO, number, f"{_place(detail)}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
-            for number, (detail, result) in enumerate(zip(self._details, results, strict=True))
+            (_state_of(result) is State.INFO, number, f"{place}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
+            for number, (place, result) in enumerate(zip(map(self._place, self._details), results, strict=True))
         )
         taken = sum(is_taken for is_taken, _number, _line in lines)
         texts = [line for _is_taken, _number, line in lines[:RESULTS_SHOWN]]
@@ -266,11 +270,6 @@ class Hand(QObject):
     def _failed(self, error: OrbitError) -> None:
         reason = kept_line(error)
         self._context.notify(lambda: tr("The messages were not read: {reason}", reason=reason()))
-
-
-def _place(detail: MessageDetail) -> str:
-    offset = count_text(detail.queue_offset)
-    return tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id, offset=offset)
 
 
 def _facts(result: Given) -> list[str]:

@@ -39,7 +39,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, bytes_text, count_text, rate_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -64,7 +64,7 @@ def save_rules(settings: QSettings, rules: Sequence[ColourRule]) -> None:
     settings.setValue(RULES_KEY, json.dumps([[rule.filter, rule.mark.value] for rule in rules], ensure_ascii=False))
 
 
-def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
+def tail_columns(times: TimeZoneChoice, queue_text: QueueText) -> list[Column[TailRow]]:
     """Columns of the table of arrivals."""
     return [
         Column(
@@ -75,7 +75,7 @@ def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
             width=112,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=198),
-        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
+        Column("queue", "Queue", lambda row: queue_text(row.queue_id), right=True, width=76),
         Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, width=172),
@@ -124,7 +124,7 @@ class TailView(PageView):
         self._is_held_by_selection = False
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
-        self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
+        self.model = TailModel(tail_columns(context.times, context.queue_text), self.masks.of, parent=self)
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()

@@ -67,7 +67,9 @@ class QueuesPanel(QWidget):
         self._now_ms = 0
         self._topic = ""
         self.model = ColumnTableModel(
-            topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
+            topic_queue_columns(context.times, context.queue_text, lambda: self._now_ms, self._rates_of),
+            lambda row: row.queue_id,
+            parent=self,
         )
         self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
         self.age = AgeNote()
@@ -254,13 +256,13 @@ class QueuesPanel(QWidget):
         ratio = skew(queues)
         is_skewed = ratio >= SKEW_WARNING
         self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if is_skewed else "", State.WARNING)
-        self.skew_note.setText(bars_text(queues, ratio))
+        self.skew_note.setText(bars_text(queues, ratio, self._context.queue_text))
         set_role(self.skew_note, "warning" if is_skewed else "secondary")
 
     def _show_heat(self) -> None:
         ids = [row.queue_id for row in self.model.rows][:NAMES_MAX]
-        labels = [str(queue_id) for queue_id in ids]
-        names = [tr("Queue {queue}", queue=queue_id) for queue_id in ids]
+        labels = [self._context.queue_text(queue_id) for queue_id in ids]
+        names = [tr("Queue {queue}", queue=queue) for queue in labels]
         matrix = self.rates.matrix
         if matrix.values.shape[0] in (0, len(ids)):
             self.heat.set_matrix([] if matrix.is_empty else labels, matrix, names)
