@@ -51,7 +51,9 @@ def turns(count: int) -> Iterator[SearchHits]:
 
 def grid_of(application: QApplication, count: int) -> tuple[DataGrid[MessageRow], HitTableModel, list[float]]:
     theme = ThemeManager(application, ThemeMode.DARK)
-    model = HitTableModel(hit_columns(TimeZoneChoice(application, utc=True), lambda: 0, Marks), nothing_masked, application)
+    model = HitTableModel(
+        hit_columns(TimeZoneChoice(application, utc=True), str, lambda: 0, Marks), nothing_masked, application
+    )
     grid: DataGrid[MessageRow] = DataGrid(model, theme)
     grid.resize(800, 600)
     grid.show()

@@ -248,7 +248,7 @@ class ToolBar(QFrame):
         entries: list[tuple[str, bool, int | None]] = [
             (tr(name), name == self._range.name, length) for name, length in RANGES_MS.items()
         ]
-        entries.append((tr("From … to …"), self._range.between is not None, None))
+        entries.append((tr("From … to …"), not self._range.is_live, None))
         self._menu(entries, self._range_chosen, self.range_button)
 
     def _range_chosen(self, length_ms: int | None) -> None:

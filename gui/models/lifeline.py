@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker_core.worker.questions.stored_messages import Lifeline
+from gui.models.queue_window import place_text
 from gui.theme.tokens import State
-from gui.words.text import KnownTexts, count_text, duration_text, milliseconds_text, tr
+from gui.words.text import KnownTexts, QueueText, count_text, duration_text, milliseconds_text, tr
 
 ATTEMPT, RETRY, RETRY_WAITS, DEAD = "attempt", "retry", "retry waits", "dead"
 POP = "POP"
@@ -102,7 +103,8 @@ class LifeEvent:
     group: str
     number: int
     topic: str
-    queue_id: int
+    queue: str
+    """As it is shown."""
     queue_offset: int
     physical_offset: int
     outcome: str
@@ -133,8 +135,7 @@ class LifeEvent:
         """Topic, queue and offset of the record."""
         if not self.topic:
             return ""
-        return tr("{topic}, queue {queue}, offset {offset}", topic=self.topic, queue=self.queue_id,
-                  offset=count_text(self.queue_offset))  # fmt: skip
+        return place_text(self.topic, self.queue, self.queue_offset)
 
     @property
     def detail(self) -> str:
@@ -181,12 +182,12 @@ class LifeEvent:
         return words if not self.topic else f"{words}\n{self.place}"
 
 
-def life_events(line: Lifeline) -> list[LifeEvent]:
+def life_events(line: Lifeline, queue_text: QueueText) -> list[LifeEvent]:
     branches = line.branch or [0] * len(line.at_ms)
     protocols = line.protocol or [""] * len(line.at_ms)
     columns = zip(
-        line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic, line.queue_id,
-        line.queue_offset, line.physical_offset, line.outcome, line.host, branches,
+        line.at_ms, line.kind, line.evidence, line.source, line.until_ms, line.group, line.number, line.topic,
+        map(queue_text, line.queue_id), line.queue_offset, line.physical_offset, line.outcome, line.host, branches,
         protocols, strict=True,
     )  # fmt: skip
     return [LifeEvent(index, *values) for index, values in enumerate(columns)]

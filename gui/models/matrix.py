@@ -19,6 +19,11 @@ class Matrix:
     values: Floats
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it has no cell."""
+        return not self.values.size
+
+    @property
     def to_ms(self) -> int:
         return self.from_ms + self.step_ms * int(self.values.shape[1])
 

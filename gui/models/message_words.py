@@ -12,7 +12,7 @@ from broker_core.outside import whole_of
 from broker_core.protocol.message.message_id import own_offset
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, duration_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, duration_text, tr
 from monitoring.state import ClusterState
 
 PROPERTY_MEANINGS: Mapping[str, str] = {
@@ -159,13 +159,13 @@ def crc_words(detail: MessageDetail) -> str:
     return tr("{crc}, fits the body", crc=shown) if fits else tr("{crc}, does not fit the body", crc=shown)
 
 
-def record_facts(detail: MessageDetail, times: TimeZoneChoice) -> list[tuple[str, str]]:
+def record_facts(detail: MessageDetail, times: TimeZoneChoice, queue_text: QueueText) -> list[tuple[str, str]]:
     flags = sys_flag_words(detail.sys_flag)
     facts = [
         (tr("Offset message ID"), detail.offset_message_id),
         (tr("Unique ID"), detail.properties.get(UNIQUE_KEY, "") or UNKNOWN),
         (tr("Topic"), detail.topic),
-        (tr("Queue and offset"), f"{detail.queue_id} · {count_text(detail.queue_offset)}"),
+        (tr("Queue and offset"), f"{queue_text(detail.queue_id)} · {count_text(detail.queue_offset)}"),
         (tr("Stored"), _moment(detail.store_ms, times)),
         (tr("Born"), _moment(detail.born_ms, times)),
         (tr("Producer"), detail.born_host),

@@ -11,6 +11,7 @@ from broker_core.api import QUEUES_OF_BROKER
 from broker_core.worker.questions.stored_messages import TopicPage
 from gui.models.messages import ALL_QUEUES
 from gui.models.topics import queue_places
+from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
 
 PAGE_MESSAGES = 200
@@ -106,12 +107,23 @@ def write_queues(state: ClusterState | None, topic: str) -> list[int]:
 
 
 def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple[str, int]:
-    """Broker of a queue, and its number there; ``broker_name`` is that of the only one."""
+    """Broker of a queue, and its number there; ``broker_name`` is that of the only one, and one that is not known is empty."""
     brokers = state.catalog.brokers if state is not None else []
     if len(brokers) < 2 or shown < 0:
         return broker_name, shown
     number, queue_id = divmod(shown, QUEUES_OF_BROKER)
-    return (brokers[number], queue_id) if number < len(brokers) else (broker_name, shown)
+    return (brokers[number], queue_id) if number < len(brokers) else ("", shown)
+
+
+def queue_text(state: ClusterState | None, shown: int) -> str:
+    """A queue as users read it: its number, with several brokers after the name of its broker."""
+    broker, queue_id = own_queue(state, shown, "")
+    return f"{broker} {queue_id}" if broker else str(queue_id)
+
+
+def place_text(topic: str, queue: str, offset: int) -> str:
+    """Place of a message in words; ``queue`` as `queue_text` writes it."""
+    return tr("{topic}, queue {queue}, offset {offset}", topic=topic, queue=queue, offset=count_text(offset))
 
 
 def shown_queue(state: ClusterState | None, broker_name: str, queue_id: int) -> int:

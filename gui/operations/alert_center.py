@@ -29,6 +29,7 @@ from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Notify
 from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from gui.theme.tokens import State
 from gui.words.amounts import value_text
 from gui.words.error_words import kept_line
@@ -181,7 +182,12 @@ class AlertCenter(QObject):
 
     def remove(self, rule_id: str) -> Pending[Done]:
         """Remove a rule; the answer arrives when it is gone."""
-        return _Followed(self._source.ask(RemoveAlertRule(rule_id)), self.ask)
+
+        def removed(done: Done) -> Done:
+            self.ask()
+            return done
+
+        return ReadAnswer(self._source.ask(RemoveAlertRule(rule_id)), removed)
 
     def mute(self, rule_id: str, length_ms: int, subject: str = "") -> None:
         """Mute a rule for a time, for all subjects or one; 0 ends the mute, or `FOREVER`."""
@@ -331,24 +337,6 @@ def _meanwhile_text(changes: Sequence[AlertChange], left_out: int) -> str:
 
 
 _URGENCY = [State.CRITICAL, State.WARNING, State.INFO, State.HEALTHY]
-
-
-class _Followed:
-    """A `Pending` that calls something more after its answer."""
-
-    def __init__(self, pending: Pending[Done], more: Callable[[], None]) -> None:
-        self._pending = pending
-        self._more = more
-
-    def then(self, done: Callable[[Done], None], failed: Callable[[OrbitError], None]) -> None:
-        def answered(value: Done) -> None:
-            self._more()
-            done(value)
-
-        self._pending.then(answered, failed)
-
-    def cancel(self) -> None:
-        self._pending.cancel()
 
 
 def _changes(page: AlertPage) -> list[AlertChange]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
-from broker_core.api import JsonBodyError, OrbitError, RunningInfo, read_running_info
-from broker_core.worker.questions.administration import GRPC, BrokerAnswer, ListMembers, Members
+from broker_core.api import OrbitError, RunningInfo, read_running_info
+from broker_core.worker.questions.administration import GRPC, ListMembers, Members
 from gui.models.consumers import GroupRow, reported_owners
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import ReadAnswer
 from gui.words.error_words import error_line
 from monitoring.admin.clients import ask_running_info
 from monitoring.admin.connections import version_text
@@ -82,7 +84,7 @@ class ClientInfos(QObject):
     def __init__(self, source: ClusterSource, parent: QObject) -> None:
         super().__init__(parent)
         self._source = source
-        self._query: LatestQuery[BrokerAnswer] = LatestQuery(self)
+        self._query: LatestQuery[RunningInfo] = LatestQuery(self)
         self.group = ""
         self._clients: tuple[str, ...] = ()
         self._left: list[str] = []
@@ -129,21 +131,19 @@ class ClientInfos(QObject):
         if not self._left:
             return
         client = self._left.pop(0)
+        asked = self._source.ask(ask_running_info(self.group, client))
+        read = ReadAnswer(asked, lambda answer: read_running_info(client, answer.body))
+        self._query.ask(read, partial(self._take, client), partial(self._refuse, client))
 
-        def take(answer: BrokerAnswer) -> None:
-            try:
-                self.infos[client] = read_running_info(client, answer.body)
-                self._errors.pop(client, None)
-            except JsonBodyError as error:
-                self._errors[client] = error
-            self._go_on()
+    def _take(self, client: str, info: RunningInfo) -> None:
+        self._errors.pop(client, None)
+        self.infos[client] = info
+        self._go_on()
 
-        def refuse(error: OrbitError) -> None:
-            self.infos.pop(client, None)
-            self._errors[client] = error
-            self._go_on()
-
-        self._query.ask(self._source.ask(ask_running_info(self.group, client)), take, refuse)
+    def _refuse(self, client: str, error: OrbitError) -> None:
+        self.infos.pop(client, None)
+        self._errors[client] = error
+        self._go_on()
 
     def _go_on(self) -> None:
         self._next()

@@ -20,6 +20,7 @@ from broker_core.api import (
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 from broker_core.worker.questions.stored_messages import FindOffset, FoundOffset
+from gui.models.queue_window import queue_text
 from gui.operations.requests import ReadAnswer, RequestChain, Steps
 from gui.operations.snapshots import OffsetSnapshots
 from gui.words.broker_words import broker_text
@@ -187,7 +188,8 @@ class OffsetReset(Steps[ResetResult]):
         elsewhere = strayed(moves, offsets, to_the_end=by_members and self._order.timestamp_ms == TO_THE_END)
         if elsewhere:
             move, at = elsewhere[0]
-            self._failed(RemoteError(strayed_text(move, at, len(elsewhere), len(moves)), topic=self._order.topic))
+            queue = queue_text(self._source.state, move.queue_id)
+            self._failed(RemoteError(strayed_text(move, queue, at, len(elsewhere), len(moves)), topic=self._order.topic))
         else:
             assert self._snapshot is not None
             self._done(ResetResult(self._snapshot, by_members))
@@ -200,13 +202,13 @@ class OffsetReset(Steps[ResetResult]):
             self._failed(error)
 
 
-def strayed_text(move: QueueMove, at: int, count: int, all_count: int) -> str:
+def strayed_text(move: QueueMove, queue: str, at: int, count: int, all_count: int) -> str:
     """Says that queues are at other offsets than ordered, with the first of them as an example."""
     place = count_text(at) if at >= 0 else tr("an unknown offset")
     return tr(
         "{count} of {all} went elsewhere: queue {queue} is at {at}, not at {after}. The former offsets are saved: "
         "the tab Offsets restores them.",
-        count=count, all=all_count, queue=move.queue_id, at=place, after=count_text(move.after),
+        count=count, all=all_count, queue=queue, at=place, after=count_text(move.after),
     )  # fmt: skip
 
 

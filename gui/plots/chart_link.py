@@ -33,6 +33,11 @@ WHEEL_FACTOR = 0.8
 NO_TIME = math.nan
 
 
+def span_ms(span: Span) -> tuple[int, int]:
+    """First and last whole ms of a span, ms since the epoch; both are within it."""
+    return math.ceil(span[0] * 1_000), math.floor(span[1] * 1_000)
+
+
 class ShownRange(Protocol):
     """Owns the shown time of some charts.
 
@@ -129,6 +134,11 @@ class TimePlot:
     def points(self) -> Iterator[Point]:
         """The figures of the visible lines or bars in the shown time, in the language of the window; none where it has none."""
         return iter(())
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether `points` has any; of a chart with lines also while they have none."""
+        return next(self.points(), None) is not None
 
     def paint(self, painter: QPainter, at: QPoint) -> None:
         """Paint what the surface shows, without cursor and selection, for a picture."""

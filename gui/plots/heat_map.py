@@ -95,7 +95,7 @@ class HeatMap(TimePlot, Drawn):
         cell = self.current_cell
         if cell is not None and self.hasFocus():
             self.setAccessibleDescription(self.cell_text(*cell).replace("\n", ", "))
-        elif self.matrix.values.size:
+        elif not self.matrix.is_empty:
             newest = [_last_known(self.matrix, row) for row in range(len(self._names[:ROWS_TOLD]))]
             told = [f"{name}: {self._value_text(value)}" for name, value in zip(self._names, newest, strict=False)]
             self.setAccessibleDescription("; ".join(told))
@@ -164,7 +164,7 @@ class HeatMap(TimePlot, Drawn):
         return None  # a chart of the same page has room for it
 
     def span_s(self) -> Span:
-        return (self.matrix.from_ms / 1_000, self.matrix.to_ms / 1_000) if self.matrix.values.size else (0.0, 0.0)
+        return (0.0, 0.0) if self.matrix.is_empty else (self.matrix.from_ms / 1_000, self.matrix.to_ms / 1_000)
 
     # ---- cells ---------------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class HeatMap(TimePlot, Drawn):
     def current_cell(self) -> tuple[int, int] | None:
         """Row and column of the focused cell; None while there is nothing to show."""
         rows, columns = self.matrix.values.shape
-        if not self.matrix.values.size or len(self._names) < rows:
+        if self.matrix.is_empty or len(self._names) < rows:
             return None
         row, from_end = self._cell
         return min(row, rows - 1), max(0, columns + from_end)
@@ -246,7 +246,7 @@ class HeatMap(TimePlot, Drawn):
             painter.drawImage(cells, self._image)
             self._paint_gaps(painter, cells)
         paint_row_labels(painter, cells, self._labels, tokens.text_3)
-        if self.matrix.values.size:
+        if not self.matrix.is_empty:
             span_s = self.matrix.from_ms / 1_000, self.matrix.to_ms / 1_000
             paint_time_axis(painter, cells, span_s, self._times, tokens.text_3)
         cell = self.current_cell

@@ -16,7 +16,7 @@ from gui.theme.fonts import mono_font, text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, mix
 from gui.widgets.repaint import Drawn
-from gui.words.text import TimeZoneChoice, duration_text, tr
+from gui.words.text import QueueText, TimeZoneChoice, duration_text, tr
 
 ROW_HEIGHT_MIN, ROW_HEIGHT_MAX = 6, 32
 LEGEND_HEIGHT = 20
@@ -162,7 +162,7 @@ class OwnershipStrip(TimePlot, Drawn):
             painter.drawText(QRectF(left, 0, self.width(), 16), Qt.AlignmentFlag.AlignVCenter, more)
 
 
-def rows_of(places: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+def rows_of(places: Sequence[tuple[str, int]], queue_text: QueueText) -> tuple[str, ...]:
     """Names of the rows: the queue alone where all are of one topic."""
     several = len({topic for topic, _ in places}) > 1
-    return tuple(f"{topic} {queue_id}" if several else str(queue_id) for topic, queue_id in places)
+    return tuple(f"{topic} {queue_text(queue_id)}" if several else queue_text(queue_id) for topic, queue_id in places)

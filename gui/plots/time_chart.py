@@ -267,6 +267,10 @@ class TimeChart(TimePlot, QWidget):
             for at_s, value in zip(x.tolist(), y.tolist(), strict=True):
                 yield titles[key], at_s, value
 
+    @property
+    def has_figures(self) -> bool:
+        return True
+
     def described(self) -> str:
         """Current values, for a screen reader."""
         values = [f"{tr(one.title)}: {self.shown_value(one.key)}" for one in self.series if one.key not in self._hidden]

@@ -15,10 +15,11 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu, QWidget
 from shiboken6 import isValid
 
+from gui.models.filter_text import within_times
 from gui.operations.alert_center import SEVERITY_STATES
 from gui.operations.background import write_file
 from gui.plots.chart_gestures import ChartGestures
-from gui.plots.chart_link import ChartLink, Span, TimePlot
+from gui.plots.chart_link import ChartLink, Span, TimePlot, span_ms
 from gui.plots.chart_overlay import PlotOverlay
 from gui.plots.chart_pictures import Recorded, figures_csv, image_of, png_bytes, recorded, svg_bytes
 from gui.plots.time_chart import TimeChart
@@ -60,7 +61,7 @@ class WindowRange(QObject):
 
     @property
     def is_part(self) -> bool:
-        return self._range.between is not None
+        return not self._range.is_live
 
     @property
     def is_zoomed(self) -> bool:
@@ -113,12 +114,26 @@ class ChartTools(QObject):
         """The plot, where it has lines and so a table."""
         return self.plot if isinstance(self.plot, TimeChart) else None
 
-    @property
-    def _has_figures(self) -> bool:
-        return next(self.plot.points(), None) is not None or self.chart is not None
-
     def add_to_menu(self, part: MenuPart) -> None:
         self._parts.append(part)
+
+    def offer_messages(self, context: PageContext, filter_text: Callable[[], str]) -> Callable[[], None]:
+        """Add to the menu a search of what was stored in the selected time and passes ``filter_text()``; returns the search.
+
+        An empty filter text disables the entry.
+        """
+
+        def search() -> None:
+            if self.link.selection is not None:
+                first_ms, last_ms = span_ms(self.link.selection)
+                context.navigate("messages", filter=within_times(filter_text(), first_ms, last_ms + 1))
+
+        def offer(menu: QMenu, _at: QPoint) -> None:
+            entry = menu.addAction(tr("Messages of the selected time"), search)
+            entry.setEnabled(self.link.selection is not None and bool(filter_text()))
+
+        self.add_to_menu(offer)
+        return search
 
     # ---- keys and screen readers ---------------------------------------------------------------------------------------
 
@@ -161,12 +176,12 @@ class ChartTools(QObject):
         if chart is not None:
             menu.addAction(tr("Show as table"), self._show_table)
         menu.addAction(tr("Copy picture"), self._copy_picture)
-        if self._has_figures:
+        if self.plot.has_figures:
             menu.addAction(tr("Copy as CSV"), lambda: QGuiApplication.clipboard().setText(figures_csv(self.plot, self._times)))
         menu.addSeparator()
         menu.addAction(tr("Save as SVG…"), partial(self._ask_path, SVG))
         menu.addAction(tr("Save as PNG…"), partial(self._ask_path, PNG))
-        if self._has_figures:
+        if self.plot.has_figures:
             menu.addAction(tr("Save as CSV…"), partial(self._ask_path, CSV))
         return menu
 
@@ -203,7 +218,7 @@ class ChartTools(QObject):
     def save(self, path: Path) -> None:
         """Write the chart as it is shown: a ``.svg``, a ``.csv`` of its figures, or else a PNG."""
         suffix = path.suffix[1:].casefold()
-        if suffix == CSV and self._has_figures:
+        if suffix == CSV and self.plot.has_figures:
             make = partial(str.encode, figures_csv(self.plot, self._times))
         else:
             make = partial(svg_bytes if suffix == SVG else png_bytes, self._record())

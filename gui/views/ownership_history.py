@@ -127,4 +127,5 @@ class OwnershipHistory(Panel):
         columns = zip(owned.topic, owned.queue_id, owned.from_ms, owned.to_ms, owned.client, strict=True)
         stretches = [OwnedStretch(number[topic, queue], first, last, client) for topic, queue, first, last, client in columns]
         marks = tuple(one.at_ms for one in self.rebalances)
-        self.strip.set_picture(OwnershipPicture(rows_of(places), tuple(stretches), *self._span, marks))
+        rows = rows_of(places, self._context.queue_text)
+        self.strip.set_picture(OwnershipPicture(rows, tuple(stretches), *self._span, marks))

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from gui.event_loop.turns import next_turn
 from gui.models.favourites import Pins
+from gui.models.queue_window import queue_text
 from gui.operations.actions import ActionRegistry, Navigate, Notify
 from gui.operations.tasks import TaskList
 from gui.theme.manager import ThemeManager
@@ -118,6 +119,10 @@ class PageContext:
     decoders: DecoderBook
     pins: Pins
     clusters: Clusters
+
+    def queue_text(self, shown: int) -> str:
+        """A queue of the shown cluster as users read it."""
+        return queue_text(self.source.state, shown)
 
 
 class PageView(QWidget):

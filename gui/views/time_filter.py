@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtCore import QObject, Signal
 
-from gui.plots.chart_link import ChartLink
+from gui.plots.chart_link import ChartLink, Span, span_ms
 from gui.plots.chart_overlay import span_words
 from gui.views.page import PageContext
 from gui.widgets.said import on_language, said_button
@@ -25,7 +23,7 @@ class TimeFilter(QObject):
     def __init__(self, link: ChartLink, context: PageContext, parent: QObject) -> None:
         super().__init__(parent)
         self._times = context.times
-        self._span: tuple[float, float] | None = None
+        self._span: Span | None = None
         self.chip = said_button(
             context.theme,
             "x",
@@ -47,7 +45,7 @@ class TimeFilter(QObject):
     @property
     def span_ms(self) -> tuple[int, int] | None:
         """First and last ms of the selected time; None: all times are shown."""
-        return (math.ceil(self._span[0] * 1_000), math.floor(self._span[1] * 1_000)) if self._span is not None else None
+        return span_ms(self._span) if self._span is not None else None
 
     def accepts(self, at_ms: float) -> bool:
         """Whether a moment is within the selected time, or none is selected."""
@@ -59,7 +57,7 @@ class TimeFilter(QObject):
     def _unselected(self) -> None:
         self._use(None)
 
-    def _use(self, span: tuple[float, float] | None) -> None:
+    def _use(self, span: Span | None) -> None:
         if span != self._span:
             self._span = span
             self._write()

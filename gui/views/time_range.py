@@ -39,9 +39,14 @@ class TimeRangeChoice(QObject):
         self._before: list[tuple[int, tuple[int, int] | None]] = []
 
     @property
+    def is_live(self) -> bool:
+        """Whether the range ends now."""
+        return self.between is None
+
+    @property
     def name(self) -> str:
         """English name of the choice."""
-        if self.between is not None:
+        if not self.is_live:
             return CUSTOM
         return next(name for name, length in RANGES_MS.items() if length == self.length_ms)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 
-from gui.words.text import UNKNOWN, duration_text, rate_text, short_count_text, signed_count_text, tr
+from gui.words.text import UNKNOWN, QueueText, duration_text, rate_text, short_count_text, signed_count_text, tr
 from monitoring.group_outlook import GroupOutlook, Help, HelpKind, QueueDrain
 from monitoring.lag import Forecast, LagOutlook
 
 
-def outlook_text(outlook: GroupOutlook) -> str:
+def outlook_text(outlook: GroupOutlook, queue_text: QueueText) -> str:
     """``drains in 12 min`` by the slowest queue, ``grows 1.2 k/min``, ``turned 8 s ago`` while the new direction is unknown."""
     lag, slowest = outlook.forecast, outlook.slowest
     if lag.outlook is not LagOutlook.DRAINING:
         return _direction_text(lag)
     if slowest is not None and math.isinf(slowest.drained_ms):
-        return tr("queue {queue} stays", queue=slowest.queue_id)
+        return tr("queue {queue} stays", queue=queue_text(slowest.queue_id))
     return tr("drains in {time}", time=duration_text(outlook.drained_in_ms))
 
 
@@ -50,11 +50,11 @@ def basis_text(lag: Forecast) -> str:
     return tr("Robust slope of the lag over the last {time}", time=duration_text(lag.known_ms))
 
 
-def slowest_text(slowest: QueueDrain | None) -> str:
+def slowest_text(slowest: QueueDrain | None, queue_text: QueueText) -> str:
     """What the slowest queue of a group needs; empty if it is unknown."""
     if slowest is None:
         return ""
-    names = {"topic": slowest.topic, "queue": slowest.queue_id}
+    names = {"topic": slowest.topic, "queue": queue_text(slowest.queue_id)}
     if math.isinf(slowest.drained_ms):
         return tr("Queue {queue} of {topic} does not drain", **names)
     return tr("Slowest: queue {queue} of {topic}, {time}", time=duration_text(slowest.drained_ms), **names)
@@ -76,9 +76,9 @@ def help_text(advice: Help | None) -> str:
             return tr("More consumers cannot help: nearly all of it is in one queue")
 
 
-def explained(outlook: GroupOutlook) -> str:
+def explained(outlook: GroupOutlook, queue_text: QueueText) -> str:
     """The basis of a forecast, its slowest queue, and what would help; a line each."""
-    parts = (basis_text(outlook.forecast), slowest_text(outlook.slowest), help_text(outlook.help))
+    parts = (basis_text(outlook.forecast), slowest_text(outlook.slowest, queue_text), help_text(outlook.help))
     return "\n".join(part for part in parts if part)
 
 

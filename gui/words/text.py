@@ -47,6 +47,8 @@ def tr(text: str, /, **values: object) -> str:
 
 Words = str | Callable[[], str]
 """A text, or a function that writes it again after a change of language; it holds a key and values, and no widget."""
+QueueText = Callable[[int], str]
+"""Writes a queue, from its shown number (`gui.models.queue_window.queue_text`)."""
 
 
 def said(words: Words) -> str:

@@ -18,6 +18,7 @@ from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.page import PageView
 from monitoring.payload import judging
 from monitoring.series import History
+from tests.support.fake_frame import Frame
 from tests.support.fake_history import shop_history
 from tests.support.fake_page_context import FakeWindow, fake_context
 from tests.support.fake_source import FakeSource
@@ -40,10 +41,17 @@ def chinese(qapp: QApplication) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def theme(qapp: QApplication) -> Iterator[ThemeManager]:
+def theme_of_module(qapp: QApplication) -> Iterator[ThemeManager]:
     manager = ThemeManager(qapp, ThemeMode.DARK)
     yield manager
     manager.deleteLater()
+
+
+@pytest.fixture
+def theme(theme_of_module: ThemeManager) -> Iterator[ThemeManager]:
+    """Dark at the begin of each test."""
+    yield theme_of_module
+    theme_of_module.set_mode(ThemeMode.DARK)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +62,29 @@ def history() -> History:
 @pytest.fixture
 def window() -> FakeWindow:
     return FakeWindow()
+
+
+@pytest.fixture
+def make_frame(qtbot: QtBot, tmp_path: Path, theme: ThemeManager) -> Iterator[Callable[..., Frame]]:
+    """Shows a main window over a fake source; the windows of a test have the same settings. Arguments as for `Frame`."""
+    languages = []
+
+    def make(**given: Any) -> Frame:
+        made = Frame(tmp_path / "window.ini", theme, **given)
+        languages.append(made.language)
+        qtbot.addWidget(made.window)
+        made.window.show()
+        made.window.restore_layout()
+        return made
+
+    yield make
+    for language in languages:
+        language.use("en")
+
+
+@pytest.fixture
+def frame(make_frame: Callable[..., Frame]) -> Frame:
+    return make_frame()
 
 
 @pytest.fixture

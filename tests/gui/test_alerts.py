@@ -27,6 +27,7 @@ from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import chips_of
 
 RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 HOOK = "http://127.0.0.1:9/orbit"
@@ -383,7 +384,7 @@ def test_a_rule_that_cannot_be_judged_says_so_and_why(make_view):
     assert tip.startswith("It cannot be judged: no full answer of broker-b.\nSince 20")
     assert cells[3].data(Qt.ItemDataRole.ToolTipRole) == tip
     assert row_of(view, "inside")[1][3].data() == "only Orbit's own broker tells it"
-    assert [chip.text for chip in view.header._chips if not chip.isHidden()] == ["2 cannot be judged"]
+    assert chips_of(view.header) == ["2 cannot be judged"]
     view.grid.select_key("fast")
     assert view.lack.whole_text() == "It cannot be judged: no full answer of broker-b."
     hold_to_rules(view.rules)
@@ -398,7 +399,7 @@ def test_a_rule_is_judged_again_when_its_broker_is_back(make_view):
     shown, cells = row_of(view, "fast")
     assert shown.state is AlertState.OK
     assert [cells[0].data(), cells[3].data(), cells[0].data(Qt.ItemDataRole.ToolTipRole)] == ["OK", "", None]
-    assert not [chip for chip in view.header._chips if not chip.isHidden()]
+    assert not chips_of(view.header)
 
 
 def test_what_is_found_of_a_part_stands_and_says_that_it_is_not_all(make_view):

@@ -94,7 +94,7 @@ def test_a_page_whose_number_a_cluster_never_reports_has_no_badge(qtbot, theme, 
 def test_owners_are_those_that_clients_name_where_brokers_name_none():
     told = {(TOPIC, 0): "c1@10.23.4.11"}
     rows = topic_queue_rows(outside(), TOPIC, {}, GROUP, told)
-    column = next(one for one in topic_queue_columns(TimeZoneChoice(), lambda: 0, lambda _row: None) if one.key == "owner")
+    column = next(one for one in topic_queue_columns(TimeZoneChoice(), str, lambda: 0, lambda _row: None) if one.key == "owner")
     assert column.text(rows[0]) == "c1@10.23.4.11"
     assert {column.text(row) for row in rows[1:]} == {UNKNOWN}
     none = replace(outside(), position_owner=np.full_like(fake_state().position_owner, -1))

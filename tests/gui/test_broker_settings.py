@@ -18,6 +18,7 @@ from gui.words.text import load_catalogue
 from monitoring.admin.settings import change_request
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import segment
 
 
 @pytest.fixture
@@ -145,10 +146,10 @@ def two_brokers(source, *, notice=""):
 
 def test_settings_in_which_brokers_differ_are_marked_and_listed(make_view, source):
     view = make_view(source)
-    assert not view.filter.choice._buttons[APART].isVisibleTo(view), "of one broker nothing differs"
+    assert not segment(view.filter.choice, "Brokers differ").isVisibleTo(view), "of one broker nothing differs"
     two_brokers(source)
     view.refresh()
-    assert view.filter.choice._buttons[APART].isVisibleTo(view)
+    assert segment(view.filter.choice, "Brokers differ").isVisibleTo(view)
     view.filter.choice.choose(APART)
     view.filter.choice.chosen.emit(APART)
     assert keys(view) == ["deleteWhen"], "names differ anyway"

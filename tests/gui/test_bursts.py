@@ -8,7 +8,6 @@ from datetime import UTC
 import pytest
 
 from broker_core.api import RemoteError
-from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.compose import DraftTemplate, delivery_value
 from gui.models.messages import ALL_QUEUES, MessageDraft
 from gui.views.messages.burst import UNANSWERED_MAX, Burst
@@ -17,10 +16,6 @@ from monitoring.compose.template import Moment, TemplateError
 from tests.support.fake_source import FakeSource
 
 NOW_MS = 1_800_000_000_000
-
-
-def sent(source):
-    return source.asked_for(SendMessage)
 
 
 @pytest.fixture
@@ -91,14 +86,14 @@ def test_a_burst_keeps_its_rate_and_ends_after_the_last(source, qapp):
     clock = Clock()
     burst, over = burst_of(source, qapp, 25, 10.0, clock)
     burst.start()
-    assert len(sent(source)) == 1
+    assert len(source.sent) == 1
     clock.now_s += 1.0
     burst.turn()
-    assert len(sent(source)) == 11
+    assert len(source.sent) == 11
     assert over == []
     clock.now_s += 100.0
     burst.turn()
-    assert [message.body for message in sent(source)] == [b"%d" % number for number in range(1, 26)]
+    assert [message.body for message in source.sent] == [b"%d" % number for number in range(1, 26)]
     assert over == [(25, None)]
     assert not burst.is_running
 
@@ -111,7 +106,7 @@ def test_a_burst_waits_for_answers_when_too_many_are_on_their_way(source, qapp):
     clock.now_s += 60.0
     burst.turn()
     burst.turn()
-    assert len(sent(source)) == UNANSWERED_MAX
+    assert len(source.sent) == UNANSWERED_MAX
     burst.stop()
     assert over == []
     for held in list(source.held):
@@ -127,5 +122,5 @@ def test_a_refusal_ends_a_burst(source, qapp):
     clock.now_s += 0.5
     burst.turn()
     assert over == [(1, source.fail_with)]
-    assert len(sent(source)) == 2
+    assert len(source.sent) == 2
     assert not burst.is_running

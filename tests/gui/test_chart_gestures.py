@@ -18,10 +18,10 @@ from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.plots.time_chart import TimeChart
 from gui.theme.tokens import State
 from gui.views.chart_tools import ChartTools, join_charts, window_link
+from tests.support.drags import NO_KEY, drag_over, place
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
-NO_KEY = Qt.KeyboardModifier.NoModifier
 NOW_S = TAKEN_MS / 1_000
 X = NOW_S - 900 + np.arange(0.0, 900.0)
 
@@ -63,12 +63,6 @@ def page(qtbot, context):
     return made
 
 
-def place(plot, share: float, from_top: float = 0.5) -> QPointF:
-    """A place of a plot, at shares of its width and height."""
-    inside = plot.inside()
-    return QPointF(inside.left() + share * inside.width(), inside.top() + from_top * inside.height())
-
-
 def wheel(plot, at: QPointF, steps: float, modifiers=NO_KEY) -> bool:
     """Turn the wheel at a place; returns whether the plot took it."""
     surface = plot.surface()
@@ -85,14 +79,6 @@ def wheel(plot, at: QPointF, steps: float, modifiers=NO_KEY) -> bool:
     event.ignore()
     QApplication.sendEvent(surface, event)
     return event.isAccepted()
-
-
-def drag(qtbot, plot, begin: float, end: float, *, button=Qt.MouseButton.LeftButton, modifier=NO_KEY) -> None:
-    surface = plot.surface()
-    qtbot.mousePress(surface, button, modifier, place(plot, begin).toPoint())
-    qtbot.mouseMove(surface, place(plot, (begin + end) / 2).toPoint())
-    qtbot.mouseMove(surface, place(plot, end).toPoint())
-    qtbot.mouseRelease(surface, button, modifier, place(plot, end).toPoint())
 
 
 # ---- zoom and pan ----------------------------------------------------------------------------------------------------
@@ -165,11 +151,11 @@ def test_a_zoom_ends_at_three_seconds_and_before_the_future(qtbot, page):
 def test_a_drag_with_the_middle_button_or_shift_pans(qtbot, page, button, modifier):
     chart = page.charts[0]
     page.context.time_range.zoom(TAKEN_MS - 600_000, TAKEN_MS - 300_000)
-    drag(qtbot, chart, 0.2, 0.6, button=button, modifier=modifier)
+    drag_over(chart, 0.2, 0.6, button=button, modifier=modifier)
     assert page.context.time_range.between == pytest.approx((TAKEN_MS - 720_000, TAKEN_MS - 420_000), abs=2_000)
     assert page.link.selection is None
-    drag(qtbot, chart, 0.9, 0.0, button=button, modifier=modifier)
-    drag(qtbot, chart, 0.9, 0.0, button=button, modifier=modifier)
+    drag_over(chart, 0.9, 0.0, button=button, modifier=modifier)
+    drag_over(chart, 0.9, 0.0, button=button, modifier=modifier)
     assert page.context.time_range.between[1] == TAKEN_MS, "the future is not recorded"
 
 
@@ -289,7 +275,7 @@ def test_a_wheel_that_brought_the_chart_under_the_mouse_goes_on_scrolling(qtbot,
 def test_a_drag_selects_a_time_in_all_charts_and_enter_zooms_to_it(qtbot, page):
     chart, told = page.charts[0], []
     page.link.selected.connect(lambda *span: told.append(span))
-    drag(qtbot, chart, 0.25, 0.5)
+    drag_over(chart, 0.25, 0.5)
     assert told == [page.link.selection]
     assert page.link.selection == pytest.approx((NOW_S - 675, NOW_S - 450), abs=3)
     bar = page.tools[0].overlay.bar
@@ -305,10 +291,10 @@ def test_a_drag_selects_a_time_in_all_charts_and_enter_zooms_to_it(qtbot, page):
 
 
 def test_the_buttons_of_a_selection(qtbot, page):
-    drag(qtbot, page.charts[0], 0.25, 0.5)
+    drag_over(page.charts[0], 0.25, 0.5)
     page.tools[0].overlay.bar.clear_button.click()
     assert page.link.selection is None
-    drag(qtbot, page.charts[0], 0.25, 0.5)
+    drag_over(page.charts[0], 0.25, 0.5)
     page.tools[0].overlay.bar.zoom_button.click()
     assert page.context.time_range.between is not None
 
@@ -317,7 +303,7 @@ def test_the_buttons_of_a_selection(qtbot, page):
 def test_a_click_beside_a_selection_or_esc_clears_it_and_zooms_nothing(qtbot, page, way):
     chart = page.charts[0]
     page.context.time_range.zoom(TAKEN_MS - 600_000, TAKEN_MS - 300_000)
-    drag(qtbot, chart, 0.25, 0.5)
+    drag_over(chart, 0.25, 0.5)
     if way == "click":
         qtbot.mouseClick(chart.surface(), Qt.MouseButton.LeftButton, pos=place(chart, 0.8).toPoint())
     else:
@@ -342,14 +328,14 @@ def test_a_small_chart_has_room_for_the_words_of_a_selection(qtbot, page):
     chart = page.charts[0]
     page.resize(330, 500)
     QApplication.processEvents()
-    drag(qtbot, chart, 0.2, 0.9)
+    drag_over(chart, 0.2, 0.9)
     bar = page.tools[0].overlay.bar
     assert bar.geometry().left() >= 0
     assert bar.geometry().right() <= chart.surface().width()
 
 
 def test_the_words_of_a_selection_and_the_way_back_do_not_cover_each_other(qtbot, page):
-    drag(qtbot, page.charts[0], 0.5, 0.98)
+    drag_over(page.charts[0], 0.5, 0.98)
     page.context.time_range.zoom(TAKEN_MS - 500_000, TAKEN_MS)
     overlay = page.tools[0].overlay
     assert overlay.bar.isVisible()
@@ -396,7 +382,7 @@ def test_bars_and_heat_maps_share_cursor_and_selection(qtbot, context):
     assert bars.tip_lines(link.cursor_s)[0][:2] == ("In", "15")
     rows = []
     heat.row_chosen.connect(rows.append)
-    drag(qtbot, heat, 0.25, 0.75)
+    drag_over(heat, 0.25, 0.75)
     assert link.selection == pytest.approx((NOW_S - 675, NOW_S - 225), abs=4)
     assert rows == [], "a drag chooses no row"
     qtbot.mouseClick(heat, Qt.MouseButton.LeftButton, pos=place(heat, 0.5, 0.75).toPoint())
@@ -407,7 +393,7 @@ def test_bars_and_heat_maps_share_cursor_and_selection(qtbot, context):
 
 def test_a_chart_that_goes_leaves_its_link(qtbot, page):
     chart = page.charts.pop()
-    drag(qtbot, chart, 0.2, 0.4)
+    drag_over(chart, 0.2, 0.4)
     with qtbot.waitSignal(chart.destroyed):
         chart.deleteLater()
     assert page.link.selection is None
@@ -429,7 +415,7 @@ def test_charts_of_their_own_range_zoom_without_the_window(qtbot, context):
     bars.resize(500, 150)
     bars.show()
     draw()
-    drag(qtbot, bars, 0.2, 0.4)
+    drag_over(bars, 0.2, 0.4)
     tools.link.zoom_to_selection()
     assert bars.span_s() == pytest.approx((20, 40), abs=1)
     assert tools.overlay.back_button.text() == "Whole result"

@@ -18,7 +18,7 @@ from gui.plots.chart_series import ChartForecast, ChartMark, ChartSeries
 from gui.plots.heat_map import HeatMap
 from gui.plots.stacked_bars import BarLayer, StackedBars
 from gui.plots.time_chart import TimeChart
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import ThemeMode
 from gui.theme.tokens import State
 from gui.views.overview.view import OverviewView
 from gui.words.text import TimeZoneChoice
@@ -30,10 +30,9 @@ X = BEGIN_S + np.arange(600.0)
 
 
 @pytest.fixture(params=[ThemeMode.DARK, ThemeMode.LIGHT])
-def theme(qapp, request):
-    manager = ThemeManager(qapp, request.param)
-    yield manager
-    manager.deleteLater()
+def theme(theme, request):
+    theme.set_mode(request.param)
+    return theme
 
 
 @pytest.fixture

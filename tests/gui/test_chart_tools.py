@@ -20,6 +20,7 @@ from gui.views.overview.view import OverviewView
 from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
 from monitoring.alert_rules import AlertRule
+from tests.support.drags import drag
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import FakeSource
 
@@ -62,13 +63,6 @@ def rule_line(chart, context, tools):
     return RuleLine(chart, context, tools)
 
 
-def drag(qtbot, chart, begin: QPoint, end: QPoint) -> None:
-    viewport = chart.plot.viewport()
-    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=begin)
-    qtbot.mouseMove(viewport, end)
-    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
-
-
 def test_the_threshold_of_the_rule_is_drawn_with_its_words(chart, rule_line):
     line = rule_line
     line.show(LAG)
@@ -95,7 +89,7 @@ def test_a_dragged_threshold_opens_its_rule_with_the_new_value(chart, rule_line,
 def test_a_drag_of_the_threshold_is_no_stretch(qtbot, chart, tools, rule_line):
     rule_line.show(LAG)
     share = 1 - 15_000 / chart.plot.getViewBox().viewRange()[1][1]
-    drag(qtbot, chart, place(chart, 1_100, share), place(chart, 1_400, share - 0.1))
+    drag(chart.plot.viewport(), place(chart, 1_100, share), place(chart, 1_400, share - 0.1))
     assert tools.link.selection is None
 
 
@@ -122,7 +116,7 @@ def test_every_chart_has_a_brush(qtbot, show_page, page, charts):
     for chart in charts(view):
         viewport = chart.plot.viewport()
         middle = viewport.rect().center()
-        drag(qtbot, chart, middle, middle + QPoint(60, 0))
+        drag(chart.plot.viewport(), middle, middle + QPoint(60, 0))
         qtbot.keyClick(chart.plot, Qt.Key.Key_Return)
         assert view.context.time_range.is_zoomed
         view.context.time_range.zoom_out()

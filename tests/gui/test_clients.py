@@ -17,6 +17,7 @@ from monitoring.sources.base import SourceStatus
 from tests.support.fake_operations import TAKEN_MS, fake_connections
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import chips_of, segment
 
 
 @pytest.fixture
@@ -123,13 +124,13 @@ def test_what_is_not_read_any_more_is_not_known_any_more(make_view, source):
     view = make_view(source)
     source.fail_with = WorkerError("the broker is busy")
     view.refresh()
-    assert view.filter.choice._buttons["all"].text() == "All —"
+    assert segment(view.filter.choice, "All").text() == "All —"
     assert (view.header.facts, view.detail.title) == ("", "No client selected")
-    assert not any(chip.isVisible() for chip in view.header._chips)
+    assert not chips_of(view.header)
     source.fail_with = None
     view.refresh()
     assert view.grid.selected_row is not None
-    assert view.filter.choice._buttons["all"].text() != "All —"
+    assert segment(view.filter.choice, "All").text() != "All —"
 
 
 def test_without_a_broker_nothing_is_asked(make_view):

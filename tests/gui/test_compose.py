@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import ConnectionLostError, RemoteError
 from broker_core.worker.questions.administration import ListMembers, Members
-from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendMessage, SendReceipt
+from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage, SendReceipt
 from broker_core.worker.questions.transactions import ListTransactions
 from gui.models.messages import ALL_QUEUES, MessageDraft
 from gui.processes.worker_options import WorkerArguments
@@ -38,10 +38,6 @@ from tests.support.fake_source import READY, FakeSource, fake_detail, fake_state
 
 TIMEOUT_MS = 60_000
 NOW_MS = 1_800_000_000_000
-
-
-def sent(source):
-    return source.asked_for(SendMessage)
 
 
 @pytest.fixture
@@ -131,7 +127,7 @@ def test_options_become_properties_and_the_queue_of_the_sharding_key(compose, so
     assert dialog.send_button.isEnabled()
     dialog.form.body.setPlainText("${n}")
     dialog.send_button.click()
-    (message,) = sent(source)
+    (message,) = source.sent
     assert message.properties == {"__SHARDINGKEY": "order-7", "DELAY": "3"}
     state = fake_state()
     queues = state.catalog.topic_write_queues[state.catalog.topics.index("orders")]
@@ -169,7 +165,7 @@ def test_queues_of_several_brokers_have_their_own_numbers(compose, source):
     dialog.form.queue.setCurrentIndex(0)
     dialog.options.sharding_key.setText("order-7")
     dialog.send_button.click()
-    assert sent(source)[0].queue_id == queues[queue_of_key("order-7", 4)]
+    assert source.sent[0].queue_id == queues[queue_of_key("order-7", 4)]
 
 
 def test_the_dialog_grows_with_its_properties_and_then_scrolls(compose, qtbot):
@@ -194,14 +190,14 @@ def test_a_slip_in_a_variable_is_told_before_anything_is_sent(compose, source):
     assert "${number} is no variable" in dialog.send_button.toolTip()
     dialog.options.fills.setChecked(False)
     dialog.send_button.click()
-    assert sent(source)[0].body == b"${number}"
+    assert source.sent[0].body == b"${number}"
 
 
 def test_a_message_that_is_resent_keeps_what_looks_like_variables(compose, source):
     dialog = compose(resent=replace(fake_detail(1_000), topic="orders", body=b"${n} is kept"))
     assert not dialog.options.fills.isChecked()
     dialog.send_button.click()
-    assert sent(source)[0].body == b"${n} is kept"
+    assert source.sent[0].body == b"${n} is kept"
 
 
 def test_a_burst_is_shown_stopped_and_told(compose, source, qtbot):
@@ -410,7 +406,7 @@ def test_a_resend_changes_nothing_that_nobody_has_edited(compose, source, qtbot)
     properties = {"KEYS": "k1  k2\u3000", "TAGS": " new ", " name ": "a\nb", "__SHARDINGKEY": " s "}
     dialog = compose(resent=resent(**properties))
     dialog.send_button.click()
-    (message,) = sent(source)
+    (message,) = source.sent
     assert {name: value for name, value in message.properties.items() if name != "ORBIT_ORIGIN_ID"} == properties
     for field, text in ((dialog.form.tag, " other "), (dialog.form.keys, " k3  k4 ")):
         field.clear()
@@ -532,12 +528,12 @@ def test_a_message_is_sent_in_a_transaction_with_the_end_that_was_chosen(compose
     dialog.form.body.setPlainText("x")
     choose_end(dialog, "rollback")
     dialog.send_button.click()
-    assert sent(source)[-1].transaction == "rollback"
+    assert source.sent[-1].transaction == "rollback"
     assert dialog.receipt.text().startswith("Half message stored, and rolled back")
     assert dialog.show_button.isHidden()
     choose_end(dialog, "")
     dialog.send_button.click()
-    assert sent(source)[-1].transaction == ""
+    assert source.sent[-1].transaction == ""
     assert not dialog.show_button.isHidden()
 
 
@@ -563,7 +559,7 @@ def test_messages_of_files_are_sent_in_place_of_what_is_entered(compose, source,
     dialog.options.rate.setValue(2_000)
     dialog.send_button.click()
     qtbot.waitUntil(lambda: dialog.burst is None)
-    first, second = sent(source)
+    first, second = source.sent
     assert (first.topic, first.body, first.properties) == ("payments", "杭州".encode(), {"KEYS": "K1"})
     assert (second.topic, second.body) == ("orders", b"two")
     dialog.import_button.click()
@@ -580,7 +576,7 @@ def test_a_file_that_is_no_table_is_a_body(compose, source, qtbot, tmp_path):
     qtbot.waitUntil(lambda: not dialog.imports.is_reading)
     dialog.send_button.click()
     qtbot.waitUntil(lambda: dialog.burst is None)
-    (message,) = sent(source)
+    (message,) = source.sent
     assert (message.topic, message.body, message.properties) == ("orders", b"\x00\xff\x10", {"TAGS": "PIC"})
 
 

@@ -57,6 +57,7 @@ from tests.support.fake_source import (
 )
 from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import search_for
 
 STATE = fake_state()
 NAN = float("nan")
@@ -212,7 +213,7 @@ def test_a_group_is_not_well_that_its_alert_fires_at(lag, slope, word, state):
     ],
 )
 def test_a_forecast_is_told_in_words(lag, slope, words):
-    assert outlook_text(GroupOutlook(Forecast(lag, slope, slope, slope))) == words
+    assert outlook_text(GroupOutlook(Forecast(lag, slope, slope, slope)), str) == words
 
 
 def test_members_own_the_queues_that_name_them():
@@ -501,7 +502,7 @@ def test_filter_and_empty_states(make_view):
     assert view.group_grid.placeholder.text == "No group has consumed here yet."
 
     view.state_changed(STATE)
-    view._filter("settle")
+    search_for(view.search, "settle")
 
     assert [row.name for row in view.groups.shown_rows] == ["payment-settle"]
 

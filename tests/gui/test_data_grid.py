@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from broker_core.api import read_csv
 from gui.models.table import CellKind, Column, ColumnTableModel, first_word, painted_text
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import ThemeMode
 from gui.theme.tokens import LIGHT, State
 from gui.widgets.basic import column
 from gui.widgets.data_grid import CopyFormat, DataGrid
@@ -49,11 +49,10 @@ COLUMNS = (
 ROWS = [Row("orders", 412), Row("payments", 16_870), Row("audit-log", 0)]
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.LIGHT)
-    yield manager
-    manager.deleteLater()
+@pytest.fixture
+def theme(theme):
+    theme.set_mode(ThemeMode.LIGHT)
+    return theme
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from broker_core.api import ORIGIN_LINK, ConnectionLostError, OrbitError, Remote
 from broker_core.worker.questions.administration import ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, SendMessage, SendReceipt
 from gui.views.action_dialog import ActionDialog
-from gui.views.dead_letters.edit_side import FREE
 from gui.views.dead_letters.flow import CLOSE, EDIT, HEAD, INSPECT, RESEND, STEP_NAMES, STEPS, VERIFY, receipt_csv
 from gui.views.dead_letters.view import DeadLettersView
 from gui.words.broker_words import broker_text
@@ -21,10 +20,11 @@ from gui.words.text import tr
 from monitoring.letter_notes import HANDLED, NEW, PARKED, RESENT, LetterNote
 from monitoring.resend_receipt import UNANSWERED
 from monitoring.resending import Part, ResendOutcome, ResendTarget
-from tests.gui.test_dead_letters import DeadSource, letter, select, sends
+from tests.gui.test_dead_letters import DeadSource, letter, select
 from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, fake_state
 from tests.support.languages import shown_in
+from tests.support.shown_parts import segment, segments_of
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -59,7 +59,7 @@ class BodySource(DeadSource):
 
     def receipt(self) -> SendReceipt | OrbitError:
         """Of the newest send."""
-        number = len(sends(self)) - 1
+        number = len(self.sent) - 1
         if number in self.refused:
             return RemoteError("the broker is full")
         if number in self.unanswered:
@@ -98,7 +98,7 @@ def send_all(flow, qtbot, source, count):
     closed: list[int] = []  # the dialog itself is gone soon after
     dialog.finished.connect(closed.append)
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(sends(source)) == count and bool(closed))
+    qtbot.waitUntil(lambda: len(source.sent) == count and bool(closed))
 
 
 def test_what_was_not_sent_is_neither_verified_nor_closed(view, flow, qtbot, source):
@@ -175,9 +175,7 @@ def test_the_same_change_is_shown_in_one_body_and_made_in_each(view, flow, qtbot
     assert facts(flow)[EDIT] == "1 change staged"
     assert flow.resend.make().changes.text() == "2 bodies are edited; see the second step."
     send_all(flow, qtbot, source, 3)
-    assert sorted(message.body for message in sends(source)) == [b'{"sku": "SKU-10027", "n": 2}'] * 2 + [
-        b'{"sku": "SKU-10027"}'
-    ]
+    assert sorted(message.body for message in source.sent) == [b'{"sku": "SKU-10027", "n": 2}'] * 2 + [b'{"sku": "SKU-10027"}']
 
 
 def test_a_change_that_breaks_json_or_changes_nothing_says_so(view, flow):
@@ -197,8 +195,8 @@ def test_what_is_not_to_be_kept_is_left_out_and_said_before(view, flow, qtbot, s
     dialog = flow.ask_resend()
     assert any("Keys" in shown.text() for shown in dialog.findChildren(QLabel))
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(sends(source)) == 1)
-    assert "KEYS" not in sends(source)[0].properties
+    qtbot.waitUntil(lambda: len(source.sent) == 1)
+    assert "KEYS" not in source.sent[0].properties
 
 
 def test_another_topic_must_be_named(view, flow, qtbot, source):
@@ -209,7 +207,7 @@ def test_another_topic_must_be_named(view, flow, qtbot, source):
     assert (flow.resend.make().all_button.isEnabled(), flow.resend.make().all_button.toolTip()) == (False, "Name the topic.")
     flow.resend.make().topic.setText("orders-repaired")
     send_all(flow, qtbot, source, 1)
-    assert sends(source)[0].topic == "orders-repaired"
+    assert source.sent[0].topic == "orders-repaired"
 
 
 def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
@@ -222,7 +220,7 @@ def test_one_is_sent_first_and_its_proof_is_shown(view, flow, qtbot, source):
     assert dialog.go.text() == "Resend 1 dead letter"
     dialog.go.click()
     qtbot.waitUntil(lambda: view.sides.currentWidget() is flow.sides[VERIFY])
-    assert len(sends(source)) == 1
+    assert len(source.sent) == 1
     assert len(flow.verify.make().model.rows) == 1
     assert flow.verify.make().summary.text() == "1 sent again · Not read yet 1"
     state = fake_state(TAKEN_MS + 200)
@@ -238,7 +236,7 @@ def test_failures_in_a_row_end_it_and_the_receipt_tells_of_each(view, flow, qtbo
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: "1 sent again, 4 not: the broker is full" in dialog.error.text)
-    assert len(sends(source)) == 3
+    assert len(source.sent) == 3
     dialog.cancel.click()
     flow.go_to(VERIFY)
     assert flow.verify.make().failures.text.startswith("4 were not sent again")
@@ -302,13 +300,13 @@ def test_once_more_in_the_same_dialog_is_for_those_that_were_not_sent(view, flow
     qtbot.waitUntil(lambda: dialog.go.text() == "Resend 2 dead letters" and dialog.go.isEnabled())
     dialog.go.click()
     qtbot.waitUntil(lambda: len(flow.verify.make().outcome.sent) == 3)
-    answered = {number: send.properties[ORIGIN_LINK] for number, send in enumerate(sends(source)) if number not in {1, 2}}
+    answered = {number: send.properties[ORIGIN_LINK] for number, send in enumerate(source.sent) if number not in {1, 2}}
     outcome = flow.verify.make().outcome
     assert (list(answered.values()), outcome.refused, outcome.left) == (list(outcome.sent), (), ())
-    assert [message_id for message_id, _reason in outcome.doubtful] == [sends(source)[1].properties[ORIGIN_LINK]]
+    assert [message_id for message_id, _reason in outcome.doubtful] == [source.sent[1].properties[ORIGIN_LINK]]
     every = {letter(view, offset).letter.offset_message_id for offset in (1, 2, 3, 4)}
     assert every == {*outcome.sent, *(message_id for message_id, _reason in outcome.doubtful)}
-    assert len(sends(source)) == 5
+    assert len(source.sent) == 5
 
 
 def test_where_all_that_is_left_is_in_doubt_nothing_is_sent_once_more(view, flow, qtbot, source):
@@ -318,7 +316,7 @@ def test_where_all_that_is_left_is_in_doubt_nothing_is_sent_once_more(view, flow
     dialog = flow.ask_resend()
     dialog.go.click()
     qtbot.waitUntil(lambda: dialog.go.toolTip() == "None is left that was surely not sent")
-    assert (dialog.go.isEnabled(), len(sends(source))) == (False, 1)
+    assert (dialog.go.isEnabled(), len(source.sent)) == (False, 1)
     assert [reason for _id, reason in flow.verify.make().outcome.doubtful] == [
         "the connection to h:1 ended (closed by the peer)"
     ]
@@ -353,13 +351,13 @@ def test_a_resend_that_is_stopped_leaves_the_rest_untried(view, flow, qtbot, sou
     select(view, 1, 2, 3)
     dialog = flow.ask_resend()
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(sends(source)) == 1)
+    qtbot.waitUntil(lambda: len(source.sent) == 1)
     stop = next(button for button in dialog.findChildren(type(flow.resend.make().all_button)) if button.text() == "Stop")
     closed: list[int] = []
     dialog.finished.connect(closed.append)
     stop.click()
     qtbot.waitUntil(lambda: bool(closed))
-    assert len(sends(source)) == 1
+    assert len(source.sent) == 1
     assert (len(flow.verify.make().outcome.sent), len(flow.verify.make().outcome.left)) == (1, 2)
 
 
@@ -418,7 +416,7 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
 
 def write_anew(flow, body):
     flow.go_to(EDIT)
-    flow.edit.make().mode._buttons[FREE].click()
+    segment(flow.edit.make().mode, "Write anew").click()
     flow.edit.make().editor.setPlainText(body)
 
 
@@ -433,7 +431,7 @@ def test_one_body_is_written_anew_with_what_changes_and_sent_so(view, flow, qtbo
     assert flow.edit.make().effect.text == "Bodies that become others: 1 of 1."
     assert flow.edit.make().subtitle == "its body rewritten"
     send_all(flow, qtbot, source, 1)
-    assert [message.body for message in sends(source)] == [b'{"sku": "SKU-10027", "n": 2}']
+    assert [message.body for message in source.sent] == [b'{"sku": "SKU-10027", "n": 2}']
 
 
 def test_a_body_that_nobody_changed_goes_as_it_is_stored(view, flow, qtbot, source):
@@ -442,7 +440,7 @@ def test_a_body_that_nobody_changed_goes_as_it_is_stored(view, flow, qtbot, sour
     flow.edit.make().editor.setPlainText('{"sku": "SKU-1OO27", "n": 2}')
     assert not flow.edit.make().patch.is_any
     send_all(flow, qtbot, source, 1)
-    assert [message.body for message in sends(source)] == [b'{"sku": "SKU-1OO27", "n": 2}']
+    assert [message.body for message in source.sent] == [b'{"sku": "SKU-1OO27", "n": 2}']
 
 
 def test_what_was_written_stays_with_its_letter(view, flow):
@@ -462,7 +460,7 @@ def test_what_was_written_stays_with_its_letter(view, flow):
 def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(view, flow, source):
     select(view, 3, 4)
     flow.go_to(EDIT)
-    flow.edit.make().mode._buttons[FREE].click()
+    segment(flow.edit.make().mode, "Rewrite").click()
     assert flow.edit.make().effect.text == "One body at a time is rewritten: choose one dead letter."
     assert flow.edit.make().find_text.isVisible()
     select(view, 3)
@@ -472,7 +470,7 @@ def test_of_several_letters_none_is_written_anew_and_an_empty_body_is_not_sent(v
     flow.go_to(RESEND)
     assert flow.ask_resend() is None
     assert flow.bar.current == EDIT
-    assert sends(source) == []
+    assert source.sent == []
 
 
 def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot):
@@ -494,7 +492,7 @@ def test_json_is_laid_out_on_demand_and_what_breaks_it_is_told(view, flow, qtbot
 def test_all_that_can_be_chosen_fits_into_the_pane(view, flow, qtbot):
     select(view, 3)
     write_anew(flow, "x")
-    boxes = [*flow.edit.make().keeps.values(), *flow.edit.make().mode._buttons.values()]
+    boxes = [*flow.edit.make().keeps.values(), *segments_of(flow.edit.make().mode)]
     qtbot.waitUntil(lambda: all(box.isVisible() for box in boxes))
     for box in boxes:
         assert box.width() >= box.sizeHint().width(), box.text()

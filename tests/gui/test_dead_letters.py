@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
@@ -18,26 +18,29 @@ from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
 from broker_core.worker.questions.stored_messages import (
     BrowseQueue,
     FieldValues,
+    FindOffset,
     MessageDetail,
     ReadFields,
     ReadMessage,
     SendMessage,
     SendReceipt,
 )
+from gui.operations.decoding import DecoderBook
 from gui.operations.requests import InTurn
 from gui.theme.tokens import State
 from gui.views.dead_letters.columns import state_of
 from gui.views.dead_letters.notebook import NoteBook
-from gui.views.dead_letters.reader import LETTERS_MAX
+from gui.views.dead_letters.reader import AGE_QUEUES_MAX, LETTERS_MAX, RECENT_AGAIN_MS, DeadLetterReader
 from gui.views.dead_letters.view import RETRIES_AGAIN_MS, DeadLettersView
 from gui.views.messages.hand_dialog import HandDialog
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.notice import Notice, Placeholder
-from monitoring.dead_letters import WaitingRetry
+from monitoring.dead_letters import GroupFigures, WaitingRetry
 from monitoring.letter_notes import HANDLED, OPEN, RESENT, LetterNote
 from tests.support.fake_replay import replays_of
 from tests.support.fake_source import TAKEN_MS, Answers, FakePending, FakeSource, fake_detail, fake_page, fake_state
+from tests.support.shown_parts import search_for
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -127,10 +130,6 @@ def write(view, text: str) -> None:
     view.side.note.editingFinished.emit()
 
 
-def sends(source) -> list[SendMessage]:
-    return source.asked_for(SendMessage)
-
-
 def test_groups_are_counted_with_what_waits(view):
     rows = {row.figures.group: row for row in view.groups.rows}
     assert set(rows) == {"stock-worker", "payment-settle"}
@@ -141,6 +140,40 @@ def test_groups_are_counted_with_what_waits(view):
     assert stock.figures.last_died_ms == TAKEN_MS - 14 * 60_000
     assert stock.oldest_ms == fake_page(fake_state(), DEAD, 0, 0, 1).store_ms[0]
     assert [chip[0] for chip in view_chips(view)] == ["33 dead", "2 waiting"]
+
+
+def test_ages_that_were_not_read_are_asked_again_in_the_next_turn_or_when_all_is_read_again(show_page, source, replays):
+    finds = source.answers[FindOffset]
+    source.answers[FindOffset] = lambda _one: WorkerError("no offset is found")
+    view = show_page(DeadLettersView, source)
+
+    def stock():
+        return next(row for row in view.groups.rows if row.figures.group == "stock-worker")
+
+    def later(milliseconds):
+        source.push_later(milliseconds)
+        view.state_changed(source.state)
+        return len(source.asked_for(FindOffset))
+
+    asked = len(source.asked_for(FindOffset))
+    assert later(1) == asked > 0, "one failure a turn"
+    assert (stock().oldest_ms, stock().recent) == (-1, -1)
+    assert later(RECENT_AGAIN_MS) == asked + 1
+    source.answers[FindOffset] = finds
+    view.refresh()
+    assert (stock().oldest_ms > 0, stock().recent) == (True, 0)
+    asked = len(source.asked_for(FindOffset))
+    assert later(1) == asked, "known ages are not read again in their turn"
+
+
+def test_the_ages_of_more_queues_than_are_read_at_once_stay_unknown(source, qtbot, tmp_path):
+    parent = QObject()
+    reader = DeadLetterReader(source, DecoderBook(tmp_path, parent), parent)
+    wide = tuple((queue, 1) for queue in range(AGE_QUEUES_MAX - 1))
+    groups = [GroupFigures(name, 1, ends, -1, 0, -1) for name, ends in (("a", wide), ("b", ((0, 1), (1, 1))), ("c", ((0, 1),)))]
+    reader.read_ages(groups, TAKEN_MS)
+    assert set(reader.recent) == {"a", "c"}
+    assert len(source.asked_for(FindOffset)) == AGE_QUEUES_MAX
 
 
 def without_letters(state, group: str):
@@ -367,8 +400,8 @@ def test_dead_letters_are_sent_to_their_group_with_links(view, source, qtbot):
     dialog = view.ask_resend()
     assert dialog.go.text() == "Resend 2 dead letters"
     dialog.go.click()
-    qtbot.waitUntil(lambda: len(sends(source)) == 2)
-    first, second = sends(source)
+    qtbot.waitUntil(lambda: len(source.sent) == 2)
+    first, second = source.sent
     assert (first.topic, second.topic) == ("%RETRY%stock-worker", "%RETRY%stock-worker")
     assert sorted((first.properties["RETRY_TOPIC"], second.properties["RETRY_TOPIC"])) == ["inventory-reserve", "orders"]
     assert "ORIGIN_MESSAGE_ID" not in first.properties
@@ -496,12 +529,10 @@ def test_in_turn_ends_with_the_first_error():
 
 
 def test_a_cut_is_saved_shown_again_and_forgotten(view, show_page, source):
-    view.search.setText("orders")
-    view._filter("orders")
+    search_for(view.search, "orders")
     assert len(view.letters.shown_rows) == 5
     view.cuts.save("the orders")
-    view.search.setText("")
-    view._filter("")
+    search_for(view.search, "")
     view.group_grid.select_key("payment-settle")
     again = show_page(DeadLettersView, DeadSource(fake_state()))
     again.cuts.choose("the orders")
@@ -531,7 +562,7 @@ def test_cuts_have_a_bound_and_bad_settings_are_none(view, monkeypatch):
 def test_the_state_is_among_the_words(view):
     select(view, 3)
     view.mark(HANDLED)
-    view._filter("handled")
+    search_for(view.search, "handled")
     assert [row.letter.queue_offset for row in view.letters.shown_rows] == [3]
 
 

@@ -15,6 +15,7 @@ from monitoring.admin.events import EventRow
 from tests.support.fake_operations import TAKEN_MS
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import segment
 
 
 @pytest.fixture
@@ -134,11 +135,11 @@ def test_what_is_not_read_any_more_is_not_counted_any_more(make_view, source):
     assert view.header.facts
     source.fail_with = StoreError("the history is locked")
     view.refresh()
-    assert (view.header.facts, view.filters._buttons["all"].text()) == ("", "All —")
+    assert (view.header.facts, segment(view.filters, "All").text()) == ("", "All —")
     source.fail_with = None
     view.refresh()
     assert view.grid.selected_row is not None or view.model.rows
-    assert view.filters._buttons["all"].text() != "All —"
+    assert segment(view.filters, "All").text() != "All —"
 
 
 def test_older_events_that_find_no_room_are_told(make_view, source, monkeypatch):

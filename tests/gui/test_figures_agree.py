@@ -24,7 +24,6 @@ from gui.views.page import PageView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
-from gui.views.transactions.lists import OPEN
 from gui.views.transactions.view import TransactionsView
 from gui.words.outlooks import outlook_text
 from gui.words.text import TimeZoneChoice, count_text, short_count_text
@@ -33,6 +32,7 @@ from monitoring.lag_limits import SHIPPED
 from tests.support.fake_history import shop_history
 from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource
+from tests.support.shown_parts import chips_of, segment
 
 VIEWS: dict[str, type[PageView]] = {
     "topics": TopicsView,
@@ -52,18 +52,14 @@ def number(text: str) -> int:
     return int(found[0].replace(",", ""))
 
 
-def chips(view: PageView) -> list[str]:
-    return [chip.text for chip in view.header._chips if not chip.isHidden()]
-
-
 OPENS_WITH: dict[str, Callable[..., str]] = {
     "topics": lambda view: view.header.facts,
     "consumers": lambda view: view.foot.text(),
-    "dead_letters": lambda view: chips(view)[0],
+    "dead_letters": lambda view: chips_of(view.header)[0],
     "delay": lambda view: view.tiles["pending"].value_label.text(),
-    "transactions": lambda view: chips(view)[0],
+    "transactions": lambda view: chips_of(view.header)[0],
     "clients": lambda view: view.header.facts,
-    "alerts": lambda view: chips(view)[0],
+    "alerts": lambda view: chips_of(view.header)[0],
 }
 """The number with which a page opens."""
 
@@ -117,7 +113,7 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
         page.open({"topic": topic, "tab": "consumers"})
         page.state_changed(source.state)
         consumers.open({"group": group})
-        assert chips(consumers) == [page._health_of(row_of(page.consumers, group))[0]]
+        assert chips_of(consumers.header) == [page._health_of(row_of(page.consumers, group))[0]]
         for key, other in (("lag", "lag"), ("behind", "behind"), ("forecast", "drains")):
             assert column(consumers.groups, listed, key) == column(overview.tables.make().groups, tabled, other), key
         facts = consumers.lag.facts
@@ -137,7 +133,7 @@ def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_pa
     # The history goes on before the page gets the next state.
     for second in range(1, 40):
         history.record(source.state.taken_ms + second * 1_000, ["group:payment-settle.lag_messages"], [second * 5_000.0])
-    assert column(view.groups, listed, "forecast") == outlook_text(view.lag.outlook)
+    assert column(view.groups, listed, "forecast") == outlook_text(view.lag.outlook, str)
 
 
 def test_a_topic_is_described_alike_on_all_pages(show_page, source):
@@ -168,7 +164,7 @@ def test_totals_are_the_same_on_the_overview_the_status_bar_and_the_side_bar(sho
     show_counts(bar, source.state, alerts_firing=alerts.firing, lag_is_over=False, dead_are_alarming=False)
     assert number(bar.items["consumers"].toolTip()) == number(tiles["lag"].value_label.text())
     assert number(bar.items["dead_letters"].toolTip()) == number(tiles["dead"].value_label.text())
-    assert number(bar.items["alerts"].toolTip()) == number(chips(overview)[0])
+    assert number(bar.items["alerts"].toolTip()) == number(chips_of(overview.header)[0])
     assert number(bar.items["topics"].toolTip()) == number(overview.tables.make()._all_topics.text())
     consumers = show_page(ConsumersView, source)
     groups = number(overview.tables.make()._all_groups.text())
@@ -177,8 +173,8 @@ def test_totals_are_the_same_on_the_overview_the_status_bar_and_the_side_bar(sho
 
 def test_the_transactions_of_chip_filter_and_foot_are_as_many(show_page, source):
     view = show_page(TransactionsView, source)
-    undecided = number(chips(view)[0])
-    assert number(view.filters._buttons[OPEN].text()) == undecided
+    undecided = number(chips_of(view.header)[0])
+    assert number(segment(view.filters, "Undecided").text()) == undecided
     assert f"of {count_text(undecided)} undecided" in view.foot.text()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 
-import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QApplication
@@ -23,25 +22,6 @@ from gui.theme.tokens import LIGHT, State
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import fake_state
-
-
-@pytest.fixture
-def make_frame(qtbot, tmp_path, theme):
-    def make(**given) -> Frame:
-        made = Frame(tmp_path / "window.ini", theme, **given)
-        qtbot.addWidget(made.window)
-        made.window.show()
-        made.window.restore_layout()
-        return made
-
-    yield make
-    theme.set_mode(ThemeMode.DARK)
-
-
-@pytest.fixture
-def frame(make_frame):
-    return make_frame()
-
 
 # ---- links -------------------------------------------------------------------------------------------------------------
 

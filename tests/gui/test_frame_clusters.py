@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMenu
 from shiboken6 import isValid
@@ -16,31 +15,11 @@ from gui.main_window.detached import DetachedWindow
 from gui.models.reports import RunState
 from gui.operations.clusters import Clusters
 from gui.operations.requests import BegunLater
-from gui.theme.manager import ThemeMode
 from gui.views.action_dialog import ActionDialog
 from gui.views.connections.asking import ConnectDialog
 from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
-
-
-@pytest.fixture
-def make_frame(qtbot, tmp_path, theme):
-    def make(**given) -> Frame:
-        made = Frame(tmp_path / "window.ini", theme, **given)
-        qtbot.addWidget(made.window)
-        made.window.show()
-        made.window.restore_layout()
-        return made
-
-    yield make
-    theme.set_mode(ThemeMode.DARK)
-
-
-@pytest.fixture
-def frame(make_frame):
-    return make_frame()
 
 
 def test_the_switcher_offers_what_is_known(make_frame, qtbot):

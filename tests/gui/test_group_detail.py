@@ -21,14 +21,16 @@ from gui.models.offset_moves import offset_at, scale_low, shares_of
 from gui.theme.tokens import State
 from gui.views.consumers.columns import members_text
 from gui.views.consumers.group_actions import stacks_text
-from gui.views.consumers.lag_panel import BY_QUEUE
+from gui.views.consumers.reset_dialog import KIND_NAMES
 from gui.views.consumers.view import ConsumersView
 from gui.words.text import UNKNOWN
-from monitoring.admin.offsets import QueueMove
+from monitoring.admin.offsets import QueueMove, ResetKind
 from monitoring.state import MEMBERS_UNREAD, ClusterState
+from tests.support.drags import drag
 from tests.support.fake_broker import FOUND_OFFSET, JSTACK, reset_answer
 from tests.support.fake_source import PAYMENT_SHARES, TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import segment
 
 STATE = fake_state()
 END = 273_846
@@ -48,7 +50,7 @@ def requests(source: FakeSource, code: RequestCode) -> list[dict[str, str]]:
 def reset(view: ConsumersView, kind: str, group: str = "payment-settle"):
     view.open({"group": group})
     dialog = view.dialogs.reset(view.group_grid.selected_row)
-    dialog.kind._buttons[kind].click()
+    segment(dialog.kind, KIND_NAMES[ResetKind(kind)]).click()
     return dialog
 
 
@@ -112,7 +114,7 @@ def test_members_and_subscriptions_that_were_not_read_are_not_none(make_view):
 def test_lag_by_queue_has_a_line_for_each_of_the_worst_and_one_for_the_others(make_view):
     view = make_view(FakeSource())
 
-    view.lag.parts._buttons[BY_QUEUE].click()
+    segment(view.lag.parts, "By queue").click()
 
     chart = view.lag.by_queue.chart
     assert view.lag.by_queue.isVisible()
@@ -126,7 +128,7 @@ def test_the_chart_of_the_lag_comes_by_itself_where_it_was_and_keeps_its_place_f
     qtbot.waitUntil(lambda: view.lag.chart.made is not None)
     qtbot.waitUntil(lambda: not math.isnan(view.lag.chart.make().last_value("lag")))
     assert view.lag.chart.make().isVisible()
-    after = view.lag.parts._buttons[BY_QUEUE].nextInFocusChain()
+    after = segment(view.lag.parts, "By queue").nextInFocusChain()
     while not after.isVisible() or after.focusPolicy() is Qt.FocusPolicy.NoFocus:
         after = after.nextInFocusChain()
     assert after is view.lag.chart.make().plot
@@ -146,9 +148,7 @@ def test_a_stretch_is_chosen_with_the_mouse_and_left_by_a_double_click(make_view
     port = view.lag.chart.make().plot.viewport()
     middle = port.height() // 3  # beside the threshold of the alert
 
-    qtbot.mousePress(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 3, middle))
-    qtbot.mouseMove(port, QPoint(port.width() // 2, middle))
-    qtbot.mouseRelease(port, Qt.MouseButton.LeftButton, pos=QPoint(port.width() // 2, middle))
+    drag(port, QPoint(port.width() // 3, middle), QPoint(port.width() // 2, middle))
     qtbot.keyClick(view.lag.chart.make().plot, Qt.Key.Key_Return)
 
     begin, end = view.lag.window_ms()
@@ -399,7 +399,7 @@ def test_the_offsets_of_another_group_are_taken_over(make_view):
     view = make_view(source)
     view.open({"group": "stock-worker"})
     dialog = view.dialogs.reset(view.group_grid.selected_row)
-    dialog.kind._buttons["group"].click()
+    segment(dialog.kind, "Copy group").click()
 
     assert [dialog.other.itemText(i) for i in range(dialog.other.count())] == ["risk-scan"]
     assert all(move.lag_after == 0 for move in dialog.model.rows)

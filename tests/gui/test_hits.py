@@ -45,7 +45,7 @@ def hits_of(places, *, keys=None, **changes):
 @pytest.fixture
 def model(qtbot):
     owner = QObject()
-    made = HitTableModel(hit_columns(TimeZoneChoice(owner, utc=True), lambda: 0), nothing_masked, owner)
+    made = HitTableModel(hit_columns(TimeZoneChoice(owner, utc=True), str, lambda: 0), nothing_masked, owner)
     yield made
     owner.deleteLater()
 

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QSettings
 from PySide6.QtGui import QGuiApplication
 
-from broker_core.worker.questions.stored_messages import FieldValues, SendMessage
+from broker_core.worker.questions.stored_messages import FieldValues
 from gui.operations.decoding import RULES_FILE, DecoderBook
 from gui.operations.message_job import Chosen, MessageJob
 from gui.operations.tasks import TaskList
@@ -259,7 +259,7 @@ def test_a_resend_shows_no_hidden_value_and_sends_the_original(resend):
     assert "127.0.0.1:8081" in QGuiApplication.clipboard().text()
     assert "4111" not in QGuiApplication.clipboard().text()
     dialog.send_button.click()
-    (sent,) = source.asked_for(SendMessage)
+    (sent,) = source.sent
     assert sent.body == detail.body
     assert (sent.properties["KEYS"], sent.properties["p"]) == ("k-4111", "v")
 
@@ -273,7 +273,7 @@ def test_the_original_can_be_asked_for_and_edited(resend):
     assert not dialog.form.original_button.isVisible()
     dialog.form.body.setPlainText("edited")
     dialog.send_button.click()
-    assert [one.body for one in source.asked_for(SendMessage)] == [b"edited"]
+    assert [one.body for one in source.sent] == [b"edited"]
 
 
 def test_where_nothing_is_hidden_a_resend_is_edited_at_once(resend):

@@ -56,7 +56,7 @@ def view(make_view):
 
 
 def test_events_say_what_happened_and_from_what_it_is_known():
-    events = life_events(fake_lifeline())
+    events = life_events(fake_lifeline(), str)
 
     told = {event.title: event for event in events}
     assert told["Attempt 1 failed"].detail == "order-service · 148 ms · pay-result, queue 2, offset 42,231"
@@ -68,7 +68,7 @@ def test_events_say_what_happened_and_from_what_it_is_known():
 
 def with_branch():
     """The life line, and what the message was sent again as."""
-    first = life_events(fake_lifeline())
+    first = life_events(fake_lifeline(), str)
     at = {"branch": 1, "topic": "again", "at_ms": first[-2].at_ms + 5_000, "physical_offset": 4_096}
     resent = replace(first[0], kind="resent", source="It names its origin", number=0, index=len(first), **at)
     stored = replace(resent, kind="stored", source="Store timestamp", number=-1, index=len(first) + 1)
@@ -84,7 +84,7 @@ def test_what_it_was_sent_again_as_is_a_branch_of_the_same_line(qapp):
     assert not resent.is_other_life
     assert "It names its origin" in resent.evidence_words
     lanes = life_lanes(events, 0)
-    alone = life_lanes(life_events(fake_lifeline()), 0)
+    alone = life_lanes(life_events(fake_lifeline(), str), 0)
     assert [lane.name for lane in lanes] == [*(lane.name for lane in alone), "Branch 2", "Stored"]
 
 
@@ -99,19 +99,19 @@ def test_what_it_was_sent_again_as_is_a_branch_of_the_same_line(qapp):
 )
 def test_an_event_names_its_protocol(kind, protocol, words):
     line = fake_lifeline()
-    event = next(event for event in life_events(line) if kind in (event.kind, "sent"))
+    event = next(event for event in life_events(line, str) if kind in (event.kind, "sent"))
     assert words not in event.detail
     assert words in replace(event, kind=kind, protocol=protocol).detail.split(" · ")
 
 
 def test_protocols_of_a_line_are_those_of_its_events():
     line = fake_lifeline()
-    told = life_events(replace(line, protocol=["gRPC", *[""] * (len(line.at_ms) - 1)]))
+    told = life_events(replace(line, protocol=["gRPC", *[""] * (len(line.at_ms) - 1)]), str)
     assert [event.protocol for event in told[:2]] == ["gRPC", ""]
 
 
 def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):
-    event = replace(life_events(fake_lifeline())[0], kind="resent", physical_offset=4_096, topic="again")
+    event = replace(life_events(fake_lifeline(), str)[0], kind="resent", physical_offset=4_096, topic="again")
     assert event.is_other_life
     assert "opens the life line of that message" in event.evidence_words
     assert not replace(event, kind="retry").is_other_life
@@ -160,7 +160,7 @@ def test_a_body_that_was_not_read_or_not_decompressed_says_so(view, window, tmp_
 
 
 def test_the_state_of_the_message_is_told_in_chips():
-    events = life_events(fake_lifeline())
+    events = life_events(fake_lifeline(), str)
 
     assert life_chips(events) == [("Committed", State.COMMITTED), ("Consumed at attempt 3", State.HEALTHY)]
     assert life_chips(events[:3]) == [("Undecided", State.PENDING)]
@@ -170,7 +170,7 @@ def test_the_state_of_the_message_is_told_in_chips():
 
 
 def test_lanes_stand_in_the_order_of_the_life_with_one_for_each_retry():
-    lanes = life_lanes(life_events(fake_lifeline()), TAKEN_MS)
+    lanes = life_lanes(life_events(fake_lifeline(), str), TAKEN_MS)
 
     assert [lane.name for lane in lanes] == [
         "Half", "Op", "Real", "Attempt 1", "Retry 1", "Attempt 2", "Retry 2", "Attempt 3",
@@ -183,7 +183,7 @@ def test_lanes_stand_in_the_order_of_the_life_with_one_for_each_retry():
 
 
 def test_a_wait_that_is_not_over_goes_on_to_its_due_time():
-    events = life_events(fake_lifeline())[:7]
+    events = life_events(fake_lifeline(), str)[:7]
 
     wait = life_lanes(events, TAKEN_MS)[-1].bars[0]
 
@@ -191,7 +191,7 @@ def test_a_wait_that_is_not_over_goes_on_to_its_due_time():
 
 
 def test_the_number_of_lanes_is_bounded():
-    event = life_events(fake_lifeline())[4]
+    event = life_events(fake_lifeline(), str)[4]
     events = [replace(event, index=number, kind="stored again") for number in range(LANES_MAX + 9)]
 
     assert len(life_lanes(events, TAKEN_MS)) == LANES_MAX

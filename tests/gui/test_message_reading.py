@@ -13,6 +13,7 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
+from broker_core.api import QUEUES_OF_BROKER
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.worker.questions.stored_messages import ReadMessage
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
@@ -28,11 +29,12 @@ from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule, read_rules
 from monitoring.payload.shown import Schemas, read_shown
 from tests.support.fake_page_context import deliver_background_calls
-from tests.support.fake_source import FakeSource, fake_detail
+from tests.support.fake_source import READY, FakeSource, fake_detail, fake_state
 from tests.support.model_rules import hold_to_rules
 
 TIMES = TimeZoneChoice(utc=True)
 DETAIL = fake_detail(0)
+QUEUE = ("broker-a", 3)
 WAIT_MS = 30_000
 
 
@@ -184,7 +186,7 @@ def test_masked_values_are_shown_only_while_the_button_is_held(pane, qtbot):
     assert "34 31" in body.hex.toPlainText()
     body.reveal.released.emit()
     assert "34 31" not in body.hex.toPlainText()
-    assert "4111" not in message_json(pane.detail, body.body)
+    assert "4111" not in message_json(pane.detail, ("", 0), body.body)
 
 
 def test_a_rule_that_cannot_be_used_stays_in_the_dialog(pane, qtbot, tmp_path):
@@ -242,7 +244,7 @@ def test_rules_that_cannot_be_read_hide_all_bodies_and_are_named_and_left_alone(
     assert "decoder-rules.json" in body.refusals.text()
     assert body.text.toPlainText() == MASK
     assert [row.value for row in pane.properties.rows] == [MASK]
-    assert "secret" not in message_json(pane.detail, body.body)
+    assert "secret" not in message_json(pane.detail, ("", 0), body.body)
     body.choose_view(HEX)
     assert body.hex.toPlainText().startswith("Hidden, as the decoder rules cannot be used.")
     assert (tmp_path / "decoder-rules.json").read_text() == "{"
@@ -317,7 +319,7 @@ def test_properties_are_said_in_words(name, value, words):
 
 
 def test_the_record_has_its_times_with_milliseconds_and_zone():
-    facts = dict(record_facts(replace(DETAIL, sys_flag=0x8, prepared_transaction_offset=4_096), TIMES))
+    facts = dict(record_facts(replace(DETAIL, sys_flag=0x8, prepared_transaction_offset=4_096), TIMES, str))
 
     assert facts["Stored"] == "2026-11-21 02:15:00.640 UTC"
     assert facts["System flag"] == "0x8, committed"
@@ -352,7 +354,7 @@ def test_two_messages_are_compared_line_by_line_and_by_property():
     assert [(line.left, line.right) for line in lines if line.differs] == [('  "b": 2', '  "b": 3,'), (None, '  "c": 4')]
     rows = compared_properties(left, right, one, other)
     assert [(row.name, row.left, row.right) for row in rows if row.differs] == [("x", "1", ""), ("y", "", "1")]
-    assert "Queue and offset" in [row.name for row in compared_records(left, right, TIMES) if row.differs]
+    assert "Queue and offset" in [row.name for row in compared_records(left, right, TIMES, str) if row.differs]
 
 
 def test_bytes_are_compared_in_hexadecimal():
@@ -391,10 +393,13 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
     shown = read_shown(b'{"a": "x|y"}', None, Schemas())
     detail = replace(DETAIL, body=b'{"a": "x|y"}', properties={"KEYS": "k1", "note": "a|b\tc"})
 
-    names, values = csv.reader(io.StringIO(message_tsv(detail, shown)), dialect="excel-tab")
-    assert dict(zip(names, values, strict=True))["note"] == "a|b\tc"
-    assert json.loads(message_json(detail, shown))["body"] == {"a": "x|y"}
-    markdown = message_markdown(detail, shown)
+    names, values = csv.reader(io.StringIO(message_tsv(detail, QUEUE, shown)), dialect="excel-tab")
+    pairs = dict(zip(names, values, strict=True))
+    assert (pairs["note"], pairs["brokerName"], pairs["queueId"]) == ("a|b\tc", "broker-a", "3")
+    fields = json.loads(message_json(detail, QUEUE, shown))
+    assert (fields["body"], fields["brokerName"], fields["queueId"]) == ({"a": "x|y"}, "broker-a", 3)
+    assert "brokerName" not in json.loads(message_json(detail, ("", 3), shown)), "of which broker it is is not known"
+    markdown = message_markdown(detail, QUEUE, shown)
     assert "| note | a\\|b c |" in markdown
     assert markdown.endswith('```json\n{\n  "a": "x|y"\n}\n```')
 
@@ -429,7 +434,7 @@ def test_json_is_shown_and_copied_with_each_digit_and_each_member(pane, qtbot):
     body.choose_view(TEXT)
     assert [line.strip() for line in body.text.toPlainText().splitlines()[1:-1]] == LINES
     assert body.body.copied_text() == WRITTEN.decode()
-    copied = message_json(pane.detail, body.body)
+    copied = message_json(pane.detail, ("", 0), body.body)
     assert [line.strip() for line in copied[copied.index('"body"') :].splitlines()[1:-2]] == LINES
 
 
@@ -443,6 +448,21 @@ def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
 
     assert QGuiApplication.clipboard().text() == "text"
     assert {"Message as JSON", "Message as TSV", "Message as Markdown", "Offset message ID", "Unique ID"} <= set(titles)
+
+
+@pytest.mark.parametrize(
+    ("brokers", "copied"),
+    [(["broker-a", "broker-b"], ("broker-b", 3)), ([], (READY.broker_name, QUEUES_OF_BROKER + 3))],
+)
+def test_a_copy_names_the_broker_and_its_own_number_of_the_queue(show_page, qtbot, brokers, copied):
+    state = fake_state()
+    pane = show_page(MessagesView, FakeSource(replace(state, catalog=replace(state.catalog, brokers=brokers)))).detail
+    showing(pane, qtbot, b"text", queue_id=QUEUES_OF_BROKER + 3)
+    pane.copy_button.click()
+    (menu,) = pane.copy_button.findChildren(QMenu)
+    next(action for action in menu.actions() if action.text() == "Message as JSON").trigger()
+    fields = json.loads(QGuiApplication.clipboard().text())
+    assert (fields["brokerName"], fields["queueId"]) == copied
 
 
 def test_the_model_of_properties_keeps_the_rules_of_qt(pane, qtbot):

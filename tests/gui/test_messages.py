@@ -345,7 +345,7 @@ def test_bytes_that_are_no_text_are_shown_in_hexadecimal(make_view):
 
     assert pane.body.switch.current == HEX
     assert "00 01 fe" in pane.body.hex.toPlainText()
-    assert json.loads(message_json(pane.detail, pane.body.body))["bodyHex"] == "0001fe"
+    assert json.loads(message_json(pane.detail, ("", 0), pane.body.body))["bodyHex"] == "0001fe"
 
 
 def test_a_body_that_could_not_be_decompressed_says_why(make_view):
@@ -403,9 +403,7 @@ def test_sending_asks_the_broker_and_shows_the_receipt(make_view, qtbot, window)
 
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
-    assert source.asked_for(SendMessage) == [
-        SendMessage("orders", ALL_QUEUES, b'{"a": 1}', {"region": "hz", "TAGS": "PAID"}, 0)
-    ]
+    assert source.sent == [SendMessage("orders", ALL_QUEUES, b'{"a": 1}', {"region": "hz", "TAGS": "PAID"}, 0)]
     assert "Stored in orders" in dialog.receipt.text()
     qtbot.mouseClick(dialog.copy_button, Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() in dialog.receipt.text()
@@ -421,7 +419,7 @@ def test_over_a_read_only_connection_nothing_is_sent(make_view, qtbot):
     assert not dialog.send_button.isEnabled()
     assert "read-only" in dialog.send_button.toolTip()
     qtbot.keyClick(dialog, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert source.asked_for(SendMessage) == []
+    assert source.sent == []
     dialog.reject()
 
 
@@ -462,7 +460,7 @@ def test_resending_sends_the_stored_bytes_until_they_are_edited(make_view, qtbot
     dialog.form.topic_text.setText("payments")
     qtbot.mouseClick(dialog.send_button, Qt.MouseButton.LeftButton)
 
-    sent = source.asked_for(SendMessage)
+    sent = source.sent
     assert [(message.topic, message.body) for message in sent] == [
         ("orders", stored.body),
         ("payments", '{"城市": "上海"}'.encode()),

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gui.main_window.menus import DIRECT_ACTIONS, MENUS, action_menu
 from gui.words.text import tr
-from tests.support.fake_frame import Frame
-
-
-@pytest.fixture
-def frame(qtbot, tmp_path, theme):
-    made = Frame(tmp_path / "window.ini", theme)
-    qtbot.addWidget(made.window)
-    yield made
-    made.window.close()
 
 
 def test_what_is_wanted_most_is_one_click_away(frame):

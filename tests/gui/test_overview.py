@@ -50,6 +50,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_state
+from tests.support.shown_parts import chips_of, segment
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -153,7 +154,7 @@ def test_groups_with_unknown_lag_come_last():
     ],
 )
 def test_draining_is_said_in_words(lag, change, expected):
-    assert drains_text(GroupLagRow("g", lag, 0.0, GroupOutlook(Forecast(lag, change, change, change)))) == expected
+    assert drains_text(GroupLagRow("g", lag, 0.0, GroupOutlook(Forecast(lag, change, change, change))), str) == expected
 
 
 # ---- tiles -------------------------------------------------------------------------------------------------------------
@@ -447,7 +448,7 @@ def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brok
 def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):
     header = make_view(FakeSource()).header
     assert header.facts == "Embedded broker, up 2 h 14 min"
-    assert [chip.text for chip in header._chips if not chip.isHidden()] == ["3 need attention"]
+    assert chips_of(header) == ["3 need attention"]
 
 
 def test_the_tables_show_the_busiest_topics_and_the_worst_lag(make_view):
@@ -479,7 +480,7 @@ def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
     chart = view.panels.make().throughput.chart
     messages = chart.last_value("in")
     assert chart.shown_value("in").endswith("/s")
-    view.panels.make().throughput.unit._buttons["bytes"].click()
+    segment(view.panels.make().throughput.unit, "Bytes").click()
     assert chart.last_value("in") == pytest.approx(messages * 1_640, rel=0.2)
     assert "iB/s" in chart.shown_value("in")
 

@@ -6,14 +6,6 @@ import pytest
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from gui.main_window.page_room import PageRoom
-from gui.theme.manager import ThemeManager, ThemeMode
-
-
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from broker_core.worker.questions.history import ReadHistory
 from gui.gallery.sources import KNOWN_WITHOUT_ASKING, REASON, failing, silent
 from gui.plots.time_chart import TimeChart
 from gui.views.alerts.view import AlertsView
-from gui.views.clients.view import ALL, ClientsView
+from gui.views.clients.view import ClientsView
 from gui.views.consumers.view import ConsumersView
 from gui.views.events.view import EventsView
 from gui.views.overview.view import OverviewView
@@ -19,6 +19,7 @@ from gui.views.topics.topic_view import TopicView
 from gui.views.transactions.view import TransactionsView
 from gui.words.text import UNKNOWN
 from tests.support.fake_source import FakeSource
+from tests.support.shown_parts import segment
 
 READING = "Reading…"
 GRIDS = {
@@ -85,9 +86,9 @@ def test_a_chart_whose_history_was_not_read_says_so(show_page, qtbot, page):
 
 def test_how_many_there_are_is_unknown_until_they_were_read(show_page):
     view = show_page(ClientsView, failing(FakeSource()))
-    assert view.filter.choice._buttons[ALL].text() == f"All {UNKNOWN}"
+    assert segment(view.filter.choice, "All").text() == f"All {UNKNOWN}"
     events = show_page(EventsView, silent(FakeSource()))
-    assert events.filters._buttons["all"].text() == f"All {UNKNOWN}"
+    assert segment(events.filters, "All").text() == f"All {UNKNOWN}"
 
 
 def test_the_store_tells_why_put_times_are_missing(show_page):

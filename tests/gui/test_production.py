@@ -13,7 +13,6 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.messages.hand_dialog import HandDialog
 from gui.views.topics.new_topic_dialog import NewTopicDialog
 from gui.widgets.production_bar import ProductionField, production_name
-from tests.support.fake_frame import Frame
 from tests.support.fake_messages import fake_detail
 from tests.support.fake_source import FakeSource
 
@@ -21,15 +20,8 @@ PROD = Cluster(ATTACHED, "h:9876", True, title="Shop", production=True)
 
 
 @pytest.fixture
-def make_frame(qtbot, tmp_path, theme):
-    def make(*known):
-        made = Frame(tmp_path / "window.ini", theme, clusters=Clusters(known=lambda: known))
-        qtbot.addWidget(made.window)
-        made.window.show()
-        made.window.restore_layout()
-        return made
-
-    return make
+def make_frame(make_frame):
+    return lambda *known: make_frame(clusters=Clusters(known=lambda: known))
 
 
 def plan(**given):

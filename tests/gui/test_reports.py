@@ -34,6 +34,7 @@ from tests.support.fake_source import READY, FakeSource
 from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
 from tests.support.report_results import MANIFEST, ORDER, SPEC, TABLE, leave_result
+from tests.support.shown_parts import segment
 
 
 @pytest.fixture
@@ -344,9 +345,9 @@ def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
 def test_filter_hides_cards_that_do_not_match(make_view):
     view = make_view(FakeSource())
 
-    view.catalog.make().show_filter(["nothing"])
+    view.catalog.make().show_filter("nothing")
     assert view.catalog.make().cards[0].isHidden()
-    view.catalog.make().show_filter(["through"])
+    view.catalog.make().show_filter("through")
 
     assert not view.catalog.make().cards[0].isHidden()
     assert replace(ORDER, parameters=()).command_text() == ("./orbit report throughput --store /data/store --out /data/out")
@@ -511,7 +512,7 @@ def test_an_entry_that_was_not_made_yet_is_no_warning(make_view):
 
 def test_a_query_has_an_editor_that_fills_the_page(make_view, qtbot, runner):
     view = make_view(FakeSource())
-    assert not view.parts._buttons[EDITOR].isVisible()
+    assert not segment(view.parts, "SQL").isVisible()
     view.choose(next(spec for spec in reports() if spec.name == "sql"))
     editor, field = view.editor.made, view.form.own.fields["query"]
     assert view.parts.current == EDITOR

@@ -18,6 +18,7 @@ from gui.plots.value_scale import AXIS_WIDTH
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
+from tests.support.drags import drag
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 
 
@@ -356,9 +357,7 @@ def test_hits_are_counted_by_time_and_a_time_is_dragged_out(qtbot, view, source)
     half = histogram.span_ms(len(histogram.counts) // 2, len(histogram.counts) - 1)
     width = bars.width() - AXIS_WIDTH
     middle = bars.height() // 2
-    qtbot.mousePress(bars, Qt.MouseButton.LeftButton, pos=QPoint(AXIS_WIDTH + width - 2, middle))
-    qtbot.mouseMove(bars, QPoint(AXIS_WIDTH + width // 2, middle))
-    qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=QPoint(AXIS_WIDTH + width // 2, middle))
+    drag(bars, QPoint(AXIS_WIDTH + width - 2, middle), QPoint(AXIS_WIDTH + width // 2, middle))
     assert half == (31_000, 62_000)
     assert view.search.bar.text == "queue >= 0 and stored >= 31000 and stored < 62000"
     assert view.search.run.text == view.search.bar.text

@@ -29,6 +29,7 @@ from gui.views.settings.view import SettingsView
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import search_for
 
 
 @pytest.fixture
@@ -254,7 +255,7 @@ def test_keys_are_changed_where_they_are_listed(make_view, window):
     panel.reset_button.click()
     assert view.context.actions.get("a.go").shortcut == "Ctrl+G"
     assert not panel.reset_button.isEnabled()
-    panel._filter("stop")
+    search_for(panel.search, "stop")
     assert [row.text for row in panel.rows.shown_rows] == ["Stop"]
 
 

@@ -53,14 +53,9 @@ def opened():
 
 
 @pytest.fixture
-def make_frame(qtbot, tmp_path, theme, opened):
+def make_frame(make_frame, opened):
     def make(*known):
-        clusters = Clusters(known=lambda: known, open_beside=lambda *given: opened.append(given))
-        made = Frame(tmp_path / "window.ini", theme, clusters=clusters)
-        qtbot.addWidget(made.window)
-        made.window.show()
-        made.window.restore_layout()
-        return made
+        return make_frame(clusters=Clusters(known=lambda: known, open_beside=lambda *given: opened.append(given)))
 
     return make
 

@@ -18,6 +18,7 @@ from gui.views.store.view import ASK_MS, StoreView
 from tests.support.fake_operations import fake_store
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import chips_of
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_put_times_that_are_not_counted_yet_are_no_bars(make_view, source):
 def test_a_store_that_refuses_says_so(make_view, source, monkeypatch):
     monkeypatch.setattr("tests.support.fake_source.fake_store", lambda: replace(fake_store(), refusal="the disk is full"))
     view = make_view(source)
-    assert view.header._chips[0].text == "Refuses messages"
+    assert chips_of(view.header)[0] == "Refuses messages"
 
 
 def test_what_was_not_read_keeps_the_old_figures_and_says_why(make_view, source):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 
 from broker_core.api import WorkerError
 from broker_core.worker.questions.stored_messages import BrowseQueue, FindOffset
 from gui.operations.tag_looks import QUEUES_A_PART
 from gui.views.topics.queues_panel import TAGS, TRAFFIC
 from gui.views.topics.topic_view import TopicView
+from tests.support.drags import drag_over
 from tests.support.fake_source import TAKEN_MS, FakeSource
 
 STEP_MS = 60_000
@@ -94,12 +95,8 @@ def test_what_cannot_be_read_says_why_and_is_asked_for_again(make_view, source, 
 def test_the_choice_is_remembered_and_a_drag_chooses_a_time(make_view, source, qtbot):
     view = make_view()
     chart = by_tag(view)
-    bars, y = chart.bars, round(chart.bars.inside().center().y())
-    begin, end = (QPoint(round(bars.inside().left() + bars.inside().width() * share), y) for share in (0.25, 0.75))
-    qtbot.mousePress(bars, Qt.MouseButton.LeftButton, pos=begin)
-    qtbot.mouseMove(bars, end)
-    qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=end)
-    qtbot.keyClick(bars, Qt.Key.Key_Return)
+    drag_over(chart.bars, 0.25, 0.75)
+    qtbot.keyClick(chart.bars, Qt.Key.Key_Return)
     between = view.context.time_range.between
     assert between is not None
     from_s, to_s = view.queues.link.shown.whole_s()

@@ -8,17 +8,10 @@ from PySide6.QtGui import QFontInfo
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from gui.theme.fonts import mono_font, text_font
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import ThemeMode
 from gui.theme.style import FOCUS_PROPERTY, FocusMarker, set_role, style_sheet
 from gui.theme.tokens import DARK, LIGHT
 from resources import RESOURCE_FOLDER
-
-
-@pytest.fixture
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
 
 
 @pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])

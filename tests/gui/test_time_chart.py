@@ -13,20 +13,13 @@ from gui.plots.chart_parts import LINE, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
 from gui.plots.time_chart import TimeChart
 from gui.plots.value_scale import round_step
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
 from gui.words.text import TimeZoneChoice, rate_text
 
 X = np.arange(1_000.0, 1_060.0)
-
-
-@pytest.fixture
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
 
 
 @pytest.fixture
@@ -149,7 +142,7 @@ def test_no_two_ticks_say_the_same(chart):
 
 
 def test_queue_bars_mark_the_skewed_queue(qtbot, theme):
-    bars = QueueBars(theme)
+    bars = QueueBars(theme, str)
     qtbot.addWidget(bars)
     bars.resize(300, 100)
     bars.set_rates([(i, 6.0) for i in range(8)])

@@ -14,7 +14,6 @@ from broker_core.api import RemoteError, RequestCode
 from broker_core.protocol.json_body import emit
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, MeasureTopics
 from broker_core.worker.questions.history import ReadHistory
-from broker_core.worker.questions.stored_messages import SendMessage
 from gui.models.favourites import Favourites
 from gui.models.topic_queues import topic_queue_rows
 from gui.models.topics import GroupOnTopic, groups_by_topic
@@ -30,6 +29,7 @@ from monitoring.sources.base import SourceStatus
 from tests.support.fake_broker import topic_config
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import segment
 
 STATE = fake_state()
 
@@ -382,8 +382,8 @@ def test_a_favourite_stands_on_top_and_is_remembered(make_list, qtbot):
 
     assert view.model.section_at(0) == FAVOURITES
     assert view.model.row_at(1).name == "audit-log"
-    assert view.filter.choice._buttons["favourites"].text() == "Favourites 1"
-    view.filter.choice._buttons["favourites"].click()
+    assert segment(view.filter.choice, "Favourites").text() == "Favourites 1"
+    segment(view.filter.choice, "Favourites").click()
     assert [row.name for row in view.model.shown_rows] == ["audit-log"]
     assert "audit-log" in Favourites(view.context.settings, "topics/favourites")
     view.toggle_favourite()
@@ -424,10 +424,6 @@ def composing(make_view, qtbot):
     return made
 
 
-def sent(source):
-    return source.asked_for(SendMessage)
-
-
 def test_a_message_is_sent_without_leaving_the_queues(composing, window, qtbot):
     source = FakeSource()
     view, composer = composing(source)
@@ -439,7 +435,7 @@ def test_a_message_is_sent_without_leaving_the_queues(composing, window, qtbot):
     composer.take_focus()
     qtbot.waitUntil(composer.form.body.hasFocus)
     qtbot.keyClick(composer.form.body, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    (message,) = sent(source)
+    (message,) = source.sent
     assert (message.topic, message.body) == ("payments", b'{"n": 1}')
     assert message.properties == {"TAGS": "PAID", "KEYS": "k-1 k-2", "DELAY": "4"}
     assert composer.receipt.isVisible()
@@ -459,7 +455,7 @@ def test_what_was_entered_stays_and_goes_to_the_topic_that_is_shown(composing):
     assert not composer.receipt.isVisible()
     composer.past.chosen.emit(replace(composer.form.draft, topic="payments", body=b"again"))
     composer.send_button.click()
-    assert [(message.topic, message.body) for message in sent(source)] == [("payments", b"hello"), ("orders", b"again")]
+    assert [(message.topic, message.body) for message in source.sent] == [("payments", b"hello"), ("orders", b"again")]
 
 
 def test_all_fields_of_the_composer_are_seen_in_a_window_of_1440_by_900(composing, qtbot):
@@ -492,7 +488,7 @@ def test_several_are_sent_at_a_rate_and_can_be_stopped(composing, qtbot):
     for pending in list(source.held):
         pending.release()
     qtbot.waitUntil(lambda: composer.burst is None)
-    assert 0 < len(sent(source)) < 500
+    assert 0 < len(source.sent) < 500
     assert not composer.cancel_button.isVisible()
 
 

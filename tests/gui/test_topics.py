@@ -28,6 +28,7 @@ from gui.views.topics.detail import permission_text
 from gui.views.topics.view import TopicsView
 from gui.words.text import UNKNOWN
 from tests.support.fake_source import TAKEN_MS, TOPICS, FakeSource, fake_state
+from tests.support.shown_parts import segment, segments_of
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -316,11 +317,10 @@ def test_favourites_stand_first_whatever_is_filtered(typed_view):
 
 def test_quick_filters_count_and_filter(make_view):
     view = make_view(FakeSource())
-    texts = {key: button.text() for key, button in view.filter.choice._buttons.items()}
-    assert texts == {"all": "All 13", "favourites": "Favourites 0", "idle": "Idle 3", "lag": "With lag 4"}
-    view.filter.choice._buttons["lag"].click()
+    assert [one.text() for one in segments_of(view.filter.choice)] == ["All 13", "Favourites 0", "Idle 3", "With lag 4"]
+    segment(view.filter.choice, "With lag").click()
     assert names(view) == ["orders", "payments", "inventory-reserve", "shipment-notify"]
-    view.filter.choice._buttons["idle"].click()
+    segment(view.filter.choice, "Idle").click()
     assert names(view) == ["coupon-grant"]
 
 

@@ -14,7 +14,6 @@ from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
 from gui.main_window.tray import DOT_SHARE, ICON_SIZES
 from gui.settings.values import STAY_KEY
-from gui.theme.manager import ThemeManager, ThemeMode
 from gui.theme.tokens import DARK, State
 from monitoring.alert_rules import AlertRule, Severity, rules_to_json
 from monitoring.sources.base import SourceStatus
@@ -32,23 +31,11 @@ class ClickOnTheFrame(QCloseEvent):
         return True
 
 
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
 @pytest.fixture
-def frame(qtbot, tmp_path, theme):
+def frame(frame):
     """A window on a desktop that has a tray."""
-    made = Frame(tmp_path / "window.ini", theme)
-    qtbot.addWidget(made.window)
-    made.window.tray.is_available = lambda: True
-    made.window.show()
-    made.window.restore_layout()
-    yield made
-    made.language.use("en")
+    frame.window.tray.is_available = lambda: True
+    return frame
 
 
 @pytest.fixture

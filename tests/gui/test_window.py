@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
@@ -9,44 +8,12 @@ from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
-from gui.theme.manager import ThemeManager, ThemeMode
+from gui.theme.manager import ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.widgets.toast import TOAST_WIDTH_MAX
 from gui.words.text import UNKNOWN, CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
-from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource, fake_state
-
-
-@pytest.fixture(scope="module")
-def theme(qapp):
-    manager = ThemeManager(qapp, ThemeMode.DARK)
-    yield manager
-    manager.deleteLater()
-
-
-@pytest.fixture
-def make_frame(qtbot, tmp_path, theme):
-    made: list[Frame] = []
-
-    def make(source: FakeSource | None = None) -> Frame:
-        frame = Frame(tmp_path / "window.ini", theme, source=source)
-        made.append(frame)
-        qtbot.addWidget(frame.window)
-        frame.window.show()
-        frame.window.restore_layout()
-        return frame
-
-    yield make
-    for frame in made:
-        frame.language.use("en")
-    theme.set_mode(ThemeMode.DARK)
-
-
-@pytest.fixture
-def frame(make_frame):
-    return make_frame()
-
 
 # ---- navigation --------------------------------------------------------------------------------------------------------
 
@@ -65,14 +32,14 @@ def test_a_click_in_the_side_bar_opens_the_page_and_reuses_its_tab(frame, qtbot)
 
 
 def test_the_first_figures_are_shown_once(make_frame):
-    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame = make_frame(source=FakeSource(status=SourceStatus.STARTING))
     assert frame.page.states == []
     frame.source.push(fake_state())
     assert len(frame.page.states) == 1, "that the record begins with them is no reason to show them again"
 
 
 def test_the_first_figures_are_shown_while_figures_are_held(make_frame):
-    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame = make_frame(source=FakeSource(status=SourceStatus.STARTING))
     frame.window.live.pause()
     frame.source.push(fake_state())
     assert len(frame.page.states) == 1
@@ -274,7 +241,7 @@ def test_a_page_without_figures_is_not_dimmed(frame):
 
 
 def test_the_start_shows_its_stage(make_frame):
-    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame = make_frame(source=FakeSource(status=SourceStatus.STARTING))
     frame.source.report_stage("Opening the store", 1, 4)
     assert frame.window.progress.isVisible()
     assert frame.window.status_bar.state_text == "Embedded broker starting: Opening the store"
@@ -408,7 +375,7 @@ def test_the_palette_runs_commands(frame, qtbot):
 
 
 def test_a_blocked_action_is_listed_but_does_not_run(make_frame, qtbot):
-    frame = make_frame(FakeSource(status=SourceStatus.STARTING))
+    frame = make_frame(source=FakeSource(status=SourceStatus.STARTING))
     QGuiApplication.clipboard().setText("before")
     frame.window.commands.palette.popup(">copy the name")
     qtbot.keyClick(frame.window.commands.palette.field, Qt.Key.Key_Return)

@@ -41,6 +41,7 @@ NAMES = [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for
 def same(one, other):
     assert (one.findings, one.headlines) == (other.findings, other.headlines)
     for mine, theirs in zip(one.tables, other.tables, strict=True):
+        assert mine.name == theirs.name
         assert sorted(map(repr, mine.data.to_pylist())) == sorted(map(repr, theirs.data.to_pylist()))
 
 

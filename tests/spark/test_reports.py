@@ -351,8 +351,8 @@ def test_findings_have_chinese_words(spark, store, keys_file, name):
 def same(one, other):
     assert one.rows == other.rows
     assert (one.findings, one.headlines, one.skipped) == (other.findings, other.headlines, other.skipped)
-    for table in one.tables:
-        again = next(again for again in other.tables if again.name == table.name)
+    for table, again in zip(one.tables, other.tables, strict=True):
+        assert table.name == again.name
         assert table.data.schema == again.data.schema
         assert sorted(map(repr, table.data.to_pylist())) == sorted(map(repr, again.data.to_pylist()))
 

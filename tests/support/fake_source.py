@@ -308,6 +308,11 @@ class FakeSource:
         """The questions of some kinds that were asked, newest last."""
         return [question for question in self.asked if isinstance(question, kinds)]
 
+    @property
+    def sent(self) -> list[SendMessage]:
+        """The messages that were sent, newest last."""
+        return self.asked_for(SendMessage)
+
     def feed_follow(self, followed: Followed) -> None:
         """Answer the open question of a live tail."""
         assert self.follow is not None, "nothing is followed"

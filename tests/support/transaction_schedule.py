@@ -15,13 +15,14 @@ import random
 from collections import Counter
 from dataclasses import dataclass
 
+from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.store.results import PutStatus
 from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, TransactionEngine
 from broker_core.engine.transaction.progress import DurableProgress, TransactionProgress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.properties import encode_properties
-from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, TRANSACTION_QUEUE_ID
 from tests.support.clock import ManualClock
 from tests.support.memory_store import CrashError, MemoryStore
 
@@ -133,12 +134,12 @@ class Schedule:
         fate = self.random.choice((Decision.COMMIT, Decision.ROLLBACK))
         transaction = Transaction(number, fate)
         self.transactions.append(transaction)
-        # As a send stores it: topic and queue are in its properties.
-        properties = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": f"{number:032}", "REAL_TOPIC": "T", "REAL_QID": "0"}
+        properties = {"TRAN_MSG": "true", "PGROUP": "PG", "UNIQ_KEY": f"{number:032}"}
         if self.random.random() < 0.2:
             properties["CHECK_IMMUNITY_TIME_IN_SECONDS"] = self.random.choice(("1", "120", "-1"))
-        body, born = b"%d" % number, self.clock()
-        half = MessageToStore(HALF_TOPIC, 0, 0, 0, born, _HOST, _HOST, 0, 0, body, encode_properties(properties))
+        draft = to_internal_queue(PutDraft(topic="T", queue_id=0, properties=properties), HALF_TOPIC, TRANSACTION_QUEUE_ID)
+        place, body = (draft.topic, draft.queue_id), b"%d" % number
+        half = MessageToStore(*place, 0, 0, self.clock(), _HOST, _HOST, 0, 0, body, encode_properties(draft.properties))
         result = self.store.put(half)
         assert result.status is PutStatus.PUT_OK
         transaction.safe = True
@@ -220,5 +221,5 @@ class Schedule:
 
     def _lost_halves(self) -> set[int]:
         """Transactions whose half message a power cut took before it was on disk: they never were."""
-        kept = {int(message.body) for message in self.store.messages("RMQ_SYS_TRANS_HALF_TOPIC")}
+        kept = {int(message.body) for message in self.store.messages(HALF_TOPIC)}
         return {transaction.number for transaction in self.transactions} - kept

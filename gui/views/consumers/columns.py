@@ -15,6 +15,7 @@ from gui.words.amounts import online_text
 from gui.words.outlooks import explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
+    QueueText,
     TimeZoneChoice,
     count_text,
     duration_text,
@@ -99,6 +100,7 @@ def group_columns(
     outlook: Callable[[GroupRow], GroupOutlook],
     versions: Callable[[GroupRow], Sequence[str]],
     over_grpc: Callable[[GroupRow], int],
+    queue_text: QueueText,
 ) -> list[Column[GroupRow]]:
     """Columns of the group list; the functions are called for painted rows only."""
     return [
@@ -131,10 +133,10 @@ def group_columns(
         Column(
             "forecast",
             "Forecast",
-            lambda row: standing_text(row) or outlook_text(outlook(row)),
+            lambda row: standing_text(row) or outlook_text(outlook(row), queue_text),
             # Sorting needs the values of all rows, and a forecast for each would take too long.
             sort=lambda row: row.lag_messages,
-            tip=lambda row: standing_text(row) or explained(outlook(row)),
+            tip=lambda row: standing_text(row) or explained(outlook(row), queue_text),
             state=standing_state,
             right=True,
             dim=True,
@@ -185,10 +187,10 @@ def columns_to_hide(rows: Sequence[PositionRow]) -> set[str]:
     return topic if any(map(standing_text, rows)) else topic | {"standing"}
 
 
-def position_columns() -> list[Column[PositionRow]]:
+def position_columns(queue_text: QueueText) -> list[Column[PositionRow]]:
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
+        number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=66),
         number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
         number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,

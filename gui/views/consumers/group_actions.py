@@ -39,7 +39,7 @@ from gui.widgets.popups import opened
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.said import push_button
 from gui.words.plain_text import title_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, milliseconds_text, rate_text, tr
 from monitoring.admin.clients import ask_running_info, read_stacks
 from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.state import ClusterState
@@ -47,10 +47,10 @@ from monitoring.state import ClusterState
 WIDTH, HEIGHT = 780, 620
 
 
-def held_columns(times: TimeZoneChoice) -> list[Column[ProcessQueueInfo]]:
+def held_columns(times: TimeZoneChoice, queue_text: QueueText) -> list[Column[ProcessQueueInfo]]:
     return [
         Column("topic", "Topic", lambda queue: queue.topic, kind=CellKind.STRONG),
-        number_column("queue", "Queue", lambda queue: queue.queue_id, str, width=76),
+        number_column("queue", "Queue", lambda queue: queue.queue_id, queue_text, width=76),
         number_column("held", "Held messages", lambda queue: queue.held_messages, width=112),
         number_column("commit", "Commits", lambda queue: queue.commit_offset, width=96),
         Column("pull", "Last pull", lambda queue: _moment(times, queue.last_pull_ms), sort=lambda queue: queue.last_pull_ms,
@@ -76,7 +76,9 @@ class ClientDialog(FittedDialog):
         self.facts = KeyValueList()
         self.fault = Notice(context.theme)
         self.progress = ProgressLine(context.theme)
-        self.queues = ColumnTableModel(held_columns(context.times), lambda queue: (queue.topic, queue.queue_id), parent=self)
+        self.queues = ColumnTableModel(
+            held_columns(context.times, context.queue_text), lambda queue: (queue.topic, queue.queue_id), parent=self
+        )
         self.queue_grid = DataGrid(self.queues, context.theme)
         self.queue_grid.set_empty(tr("The client owns no queue."))
         self.stacks = CodeView(context.theme, "text")
@@ -198,7 +200,7 @@ class GroupActions:
             facts=[
                 (tr("Topic"), snapshot.topic),
                 (tr("Saved"), self._context.times.full(snapshot.taken_ms)),
-                (tr("Offsets"), offsets_text(snapshot)),
+                (tr("Offsets"), offsets_text(snapshot, self._context.queue_text)),
             ],
             enter_starts=True,
             refusal=read_only_reason(self._context.source),

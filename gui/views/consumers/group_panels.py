@@ -44,6 +44,7 @@ class LagHeatPanel(Panel):
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._places: list[tuple[str, int]] = []
+        self._queue_text = context.queue_text
         self.lags = HistoryMatrix(context.source, self)
         self.heat = said(HeatMap(context.theme, context.times, State.DELAYED), name="Lag by queue over time")
         self.scale = HeatScale(context.theme, State.DELAYED)
@@ -62,7 +63,7 @@ class LagHeatPanel(Panel):
             self._places = most
         names = [f"position:{group}/{topic}/{queue_id}.lag_messages" for topic, queue_id in self._places]
         self.lags.show(names, *span_ms)
-        if not names or not self.lags.matrix.values.size:
+        if not names or self.lags.matrix.is_empty:
             self._show()
         left_out = len(positions) - len(most)
         words = tr("{count} of {all} queues, those that lag most", count=len(most), all=len(positions))
@@ -70,8 +71,9 @@ class LagHeatPanel(Panel):
 
     def _show(self) -> None:
         matrix = self.lags.matrix
-        labels = rows_of(self._places) if matrix.values.shape[0] == len(self._places) else ()
-        self.heat.set_matrix(labels, matrix, [f"{topic}, {queue_id}" for topic, queue_id in self._places][: len(labels)])
+        labels = rows_of(self._places, self._queue_text) if matrix.values.shape[0] == len(self._places) else ()
+        names = [f"{topic}, {self._queue_text(queue_id)}" for topic, queue_id in self._places]
+        self.heat.set_matrix(labels, matrix, names[: len(labels)])
         self.scale.set_top(short_count_text(matrix.top))
         nothing = tr("Reading the history…") if self.lags.waiting else tr("not recorded")
         self.heat.set_note(self.lags.fault or nothing)
@@ -136,13 +138,14 @@ class MembersPanel(QWidget):
     The page owns the model.
     """
 
-    def __init__(self, model: ColumnTableModel[MemberRow], theme: ThemeManager) -> None:
+    def __init__(self, model: ColumnTableModel[MemberRow], context: PageContext) -> None:
         super().__init__()
+        theme = context.theme
         self._positions: Sequence[PositionRow] = ()
         self.grid = DataGrid(model, theme)
         self.grid.fit_rows(ROWS_FITTED)
         self.notice = Notice(theme)
-        columns = [one for one in position_columns() if one.key != "owner"]
+        columns = [one for one in position_columns(context.queue_text) if one.key != "owner"]
         self.queues = ColumnTableModel(columns, lambda row: (row.topic, row.queue_id), parent=self)
         self.queue_grid = said(DataGrid(self.queues, theme), empty="It owns no queue, or nobody says which.")
         self._queue_panel = Panel(" ", flush=True)

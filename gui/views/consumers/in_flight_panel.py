@@ -17,7 +17,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said
-from gui.words.text import TimeZoneChoice, count_text, duration_text, tr
+from gui.words.text import QueueText, TimeZoneChoice, count_text, duration_text, tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ def in_flight_rows(page: InFlightPage) -> list[InFlightRow]:
 READ_AGAIN_MS = 1_000
 
 
-def in_flight_columns(times: TimeZoneChoice) -> list[Column[InFlightRow]]:
+def in_flight_columns(times: TimeZoneChoice, queue_text: QueueText) -> list[Column[InFlightRow]]:
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        number_column("queue", "Queue", lambda row: row.queue_id, str, width=66),
+        number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=66),
         number_column("messages", "In flight", lambda row: row.messages, width=84),
         Column("due", "Next due", _due_text, sort=lambda row: row.next_due_ms,
                tip=lambda row: times.full(row.next_due_ms), right=True, width=104),
@@ -89,7 +89,9 @@ class InFlightPanel(QWidget):
         self._asked_ms = -READ_AGAIN_MS
         self._page: InFlightPage | None = None
         self._query: LatestQuery[InFlightPage] = LatestQuery(self)
-        self.model = ColumnTableModel(in_flight_columns(context.times), lambda row: (row.topic, row.queue_id), parent=self)
+        self.model = ColumnTableModel(
+            in_flight_columns(context.times, context.queue_text), lambda row: (row.topic, row.queue_id), parent=self
+        )
         self.grid = said(DataGrid(self.model, context.theme), empty="No message of this group is in flight.")
         self.panel = said(Panel(" ", flush=True), title="Messages in flight")
         self.panel.content.addWidget(self.grid)

@@ -103,7 +103,7 @@ class QueueLines(QWidget):
         if self.chart is not None:
             self.chart.deleteLater()
         several = len({topic for topic, _ in self.places}) > 1
-        titles = rows_of(self.places)
+        titles = rows_of(self.places, self._context.queue_text)
         series = [
             ChartSeries(str(number), title if several else tr("Queue {queue}", queue=title))
             for number, title in enumerate(titles[:LINES_MAX])
@@ -227,23 +227,22 @@ class LagPanel(Panel):
         # No forecast for a group beyond the end or with lost messages: it needs a correction first.
         facts["drains"].setVisible(not wrong)
         facts["drains"].set(*self._drain_text(self.outlook))
-        facts["drains"].setToolTip(tip_text(explained(self.outlook)))
+        facts["drains"].setToolTip(tip_text(explained(self.outlook, self._context.queue_text)))
         facts["in"].set(rate_number(group.in_rate), "/s")
         facts["out"].set(rate_number(group.got_rate), "/s")
         facts["members"].set(online_text(group.members))
-        advice = [slowest_text(self.outlook.slowest), help_text(self.outlook.help)]
+        advice = [slowest_text(self.outlook.slowest, self._context.queue_text), help_text(self.outlook.help)]
         self.advice.setText(" · ".join(part for part in advice if part))
         self.advice.setVisible(any(advice))
 
-    @staticmethod
-    def _drain_text(outlook: GroupOutlook) -> tuple[str, str]:
+    def _drain_text(self, outlook: GroupOutlook) -> tuple[str, str]:
         lag = outlook.forecast
         if lag.outlook is LagOutlook.DRAINING and not math.isinf(outlook.drained_in_ms):
             number, unit = _split(duration_text(outlook.drained_in_ms))
             return number, tr("{unit} at {rate} net", unit=unit, rate=rate_text(-lag.slope))
         if lag.outlook is LagOutlook.GROWING:
             return tr("growing"), tr("by {rate}, no end", rate=rate_text(lag.slope))
-        return outlook_text(outlook), ""
+        return outlook_text(outlook, self._context.queue_text), ""
 
     # ---- chart -----------------------------------------------------------------------------------------------------
 
@@ -294,7 +293,7 @@ class LagPanel(Panel):
         if self._group is not None:
             name = f"group:{self._group.name}.{measure.series}"
             x, y = self._lines.lines([name], from_ms, to_ms)[name]
-        wants_ahead = self.switch.current == LAG and self._context.time_range.between is None
+        wants_ahead = self.switch.current == LAG and self._context.time_range.is_live
         ahead = self._ahead((to_ms - from_ms) / 1_000) if wants_ahead else None
         events = self._marks.events(from_ms, to_ms, self._group.name) if self._group is not None else []
         chart.set_marks(chart_marks(events, from_ms, to_ms), self._marks.fault)

@@ -19,7 +19,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.widgets.said import push_button, said
-from gui.words.text import TimeZoneChoice, count_text, tr
+from gui.words.text import QueueText, TimeZoneChoice, count_text, tr
 from monitoring.admin.offsets import OffsetSnapshot
 
 UNDO = "undo"
@@ -34,20 +34,21 @@ def reason_text(reason: str) -> str:
     return tr(kinds[reason]) if reason in kinds else reason
 
 
-def snapshot_columns(times: TimeZoneChoice) -> list[Column[SnapshotRow]]:
+def snapshot_columns(times: TimeZoneChoice, queue_text: QueueText) -> list[Column[SnapshotRow]]:
     return [
         Column("at", "Saved", lambda row: times.minutes(row.snapshot.taken_ms)[:11] + times.seconds(row.snapshot.taken_ms),
                sort=lambda row: row.snapshot.taken_ms, kind=CellKind.STRONG, width=166),
         Column("topic", "Topic", lambda row: row.snapshot.topic),
         Column("before", "Before", lambda row: reason_text(row.snapshot.reason), width=96),
         number_column("queues", "Queues", lambda row: len(row.snapshot.offsets), str, width=70),
-        Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot), kind=CellKind.CODE, dim=True, width=200),
+        Column("offsets", "Offsets", lambda row: offsets_text(row.snapshot, queue_text), kind=CellKind.CODE, dim=True,
+               width=200),
     ]  # fmt: skip
 
 
-def offsets_text(snapshot: OffsetSnapshot) -> str:
+def offsets_text(snapshot: OffsetSnapshot, queue_text: QueueText) -> str:
     """``0: 273,200, 1: 273,161, …``."""
-    words = [f"{queue}: {count_text(offset)}" for queue, offset in snapshot.offsets[:OFFSETS_NAMED]]
+    words = [f"{queue_text(queue)}: {count_text(offset)}" for queue, offset in snapshot.offsets[:OFFSETS_NAMED]]
     return ", ".join(words) + (", …" if len(snapshot.offsets) > OFFSETS_NAMED else "")
 
 
@@ -67,7 +68,7 @@ class OffsetsPanel(QWidget):
         self._snapshots = snapshots
         self._source = context.source
         self._group = ""
-        self.model = ColumnTableModel(snapshot_columns(context.times), lambda row: row.number, parent=self)
+        self.model = ColumnTableModel(snapshot_columns(context.times, context.queue_text), lambda row: row.number, parent=self)
         self.grid = DataGrid(self.model, context.theme)
         self.undo_button = push_button("Put back…", self._undo_clicked)
         self._panel = said(Panel(" ", flush=True), title="Saved offsets", subtitle="kept here before each reset")

@@ -28,7 +28,7 @@ from gui.widgets.data_grid import DataGrid, GridView
 from gui.widgets.inputs import NameBox, SegmentedControl
 from gui.widgets.notice import Notice
 from gui.words.error_words import error_text
-from gui.words.text import count_text, tr
+from gui.words.text import QueueText, count_text, tr
 from monitoring.admin.offsets import TO_THE_END, QueueMove, ResetKind, plan_moves
 from monitoring.state import ClusterState
 
@@ -51,10 +51,10 @@ READING = "Reading where the queues stood then…"
 BAR = "bar"
 
 
-def move_columns(low: Callable[[QueueMove], int]) -> list[Column[QueueMove]]:
+def move_columns(low: Callable[[QueueMove], int], queue_text: QueueText) -> list[Column[QueueMove]]:
     """Columns of the preview; ``low`` is where the line of a move begins."""
     return [
-        number_column("queue", "Queue", lambda move: move.queue_id, str, width=76),
+        number_column("queue", "Queue", lambda move: move.queue_id, queue_text, width=76),
         number_column("now", "Now at", lambda move: move.now, width=104),
         Column("after", "After", lambda move: count_text(move.after) if move.after >= 0 else tr("stays"),
                sort=lambda move: move.after, kind=CellKind.STRONG, state=_after_state, right=True, width=104),
@@ -119,7 +119,7 @@ class ResetDialog(ActionDialog):
         self.offset = QLineEdit("0")
         self.other = NameBox()
         self._parameters = QStackedWidget()
-        self.model = ColumnTableModel(move_columns(self._low), lambda move: move.queue_id, parent=self)
+        self.model = ColumnTableModel(move_columns(self._low, context.queue_text), lambda move: move.queue_id, parent=self)
         self.grid = DataGrid(self.model, context.theme, row_height=Size.ROW - 2)
         self.own = QLineEdit()
         self._own_label = label(role="secondary")
@@ -294,7 +294,8 @@ class ResetDialog(ActionDialog):
     def _show_own(self) -> None:
         move = self.grid.selected_row
         self.own.setEnabled(move is not None)
-        words = tr("Offset of queue {queue} alone", queue=move.queue_id) if move is not None else tr("Offset of one queue")
+        queue = self._context.queue_text(move.queue_id) if move is not None else ""
+        words = tr("Offset of queue {queue} alone", queue=queue) if queue else tr("Offset of one queue")
         self._own_label.setText(words)
         self.own.setAccessibleName(words)
         own = self._own.get(move.queue_id) if move is not None else None

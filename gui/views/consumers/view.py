@@ -109,7 +109,7 @@ class ConsumersView(PageView):
         self.more_button = said_button(theme, "list", on_click=self._open_more, tip="More actions")
         self.header.add_action(self.reset_button, self.stacks_button, self.more_button)
         self.groups = ColumnTableModel(
-            group_columns(self._lag_over_time, self._outlook, self.versions.of, self.versions.over_grpc),
+            group_columns(self._lag_over_time, self._outlook, self.versions.of, self.versions.over_grpc, context.queue_text),
             lambda group: group.name,
             section=lambda group: FAVOURITES if group.name in self.favourites else group_section(group),
             sections=(FAVOURITES, YOUR_GROUPS, SYSTEM_GROUPS),
@@ -122,7 +122,9 @@ class ConsumersView(PageView):
         self.disagreement = Notice(theme)
         self.link = window_link(context, self)
         self.lag = LagPanel(context, self.link)
-        self.positions = ColumnTableModel(position_columns(), lambda row: (row.topic, row.queue_id), parent=self)
+        self.positions = ColumnTableModel(
+            position_columns(context.queue_text), lambda row: (row.topic, row.queue_id), parent=self
+        )
         self.position_grid = DataGrid(self.positions, theme)
         self.members = ColumnTableModel(member_columns(context.times), lambda row: row.client_id, parent=self)
         self.position_age = AgeNote()
@@ -247,7 +249,7 @@ class ConsumersView(PageView):
         return made
 
     def _make_members(self) -> MembersPanel:
-        made = MembersPanel(self.members, self.context.theme)
+        made = MembersPanel(self.members, self.context)
         made.grid.menu_asked.connect(self._open_member_menu)
         made.grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
         if self._member_list is not None:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import csv_bytes
 from gui.operations.background import write_file
 from gui.theme.tokens import State
-from gui.views.action_dialog import ActionDialog, read_only_reason
+from gui.views.action_dialog import ActionDialog
 from gui.views.dead_letters.columns import LetterRow
 from gui.views.dead_letters.edit_side import EditSide
 from gui.views.dead_letters.notebook import NoteBook
@@ -82,7 +82,7 @@ class LetterFlow(QObject):
         self._dead = 0
         theme = context.theme
         self.bar = StepBar(theme, STEPS)
-        self.inspect = LetterSide(theme, context.times, lambda: read_only_reason(context.source))
+        self.inspect = LetterSide(context)
         # The other steps are made at their first use, because together they take as long to make as the rest of the page.
         self.edit, self.resend = LazyTab(self._make_edit), LazyTab(self._make_resend)
         self.verify, self.close = LazyTab(self._make_verify), LazyTab(self._make_close)
@@ -176,7 +176,7 @@ class LetterFlow(QObject):
         return made
 
     def _make_verify(self) -> VerifySide:
-        made = VerifySide(self._context.theme, self._context.times)
+        made = VerifySide(self._context)
         made.show_rows(self._rows)
         made.next_button.clicked.connect(lambda _checked=False: self.go_to(CLOSE))
         made.receipt_button.clicked.connect(self._ask_file)

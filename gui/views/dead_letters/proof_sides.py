@@ -12,6 +12,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.acting import set_acting
 from gui.views.dead_letters.columns import PROOFS, LetterRow, state_of
+from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.key_values import KeyValueList
@@ -19,7 +20,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.broker_words import broker_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.words.text import UNKNOWN, QueueText, count_text, tr
 from monitoring.dead_letters import CONSUMED, DIED_AGAIN, RETRYING, WAITING
 from monitoring.letter_notes import HANDLED, PARKED
 from monitoring.resending import ResendOutcome
@@ -40,14 +41,15 @@ def open_rows(rows: Sequence[LetterRow]) -> list[LetterRow]:
 class VerifySide(Panel):
     """The fourth step: each resent message, and what its group did with it."""
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice) -> None:
+    def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
-        self.model = ColumnTableModel(
+        theme, times = context.theme, context.times
+        self.model: ColumnTableModel[LetterRow] = ColumnTableModel(
             [
                 Column("key", "Key", lambda one: one.letter.keys or UNKNOWN, kind=CellKind.MONO,
                        tip=lambda one: one.letter.offset_message_id),
-                Column("place", "Sent to", _place, tip=lambda one: times.full(one.note.at_ms), dim=True, width=100,
-                       gives_way=1),
+                Column("place", "Sent to", lambda one: _place(one, context.queue_text),
+                       tip=lambda one: times.full(one.note.at_ms), dim=True, width=100, gives_way=1),
                 Column("state", "State", lambda one: _state(one)[0], kind=CellKind.CHIP, state=lambda one: _state(one)[1],
                        width=104)
             ],
@@ -159,9 +161,9 @@ def summary_text(sent: Sequence[LetterRow]) -> str:
     return " · ".join([tr("{count} sent again", count=count_text(len(sent))), *words])
 
 
-def _place(one: LetterRow) -> str:
+def _place(one: LetterRow, queue_text: QueueText) -> str:
     note = one.note
-    return f"{note.topic.removeprefix('%RETRY%')} {note.queue_id}/{count_text(note.queue_offset)}"
+    return f"{note.topic.removeprefix('%RETRY%')} {queue_text(note.queue_id)}/{count_text(note.queue_offset)}"
 
 
 def _state(one: LetterRow) -> tuple[str, State]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal
@@ -41,6 +41,8 @@ RETRIES_MAX = 1_000
 """Read of one delay level; more are not listed, and the page says so."""
 AGES_MAX = 100
 """Groups whose oldest and recent dead letters are read."""
+AGE_QUEUES_MAX = 400
+"""Queues of these groups that are read, with two requests each."""
 RECENT_MS = 15 * 60_000
 RECENT_AGAIN_MS = 30_000
 
@@ -82,6 +84,9 @@ class DeadLetterReader(QObject):
         self.recent: dict[str, int] = {}
         """Dead letters of the last `RECENT_MS`, by group."""
         self._ages_for: dict[str, tuple[tuple[tuple[int, int], ...], int]] = {}
+        """Ends of queues and turn of `RECENT_AGAIN_MS` of the shown ages, by group."""
+        self._ages_failed_in = -1
+        """The turn in which a read of ages failed; the next turn reads again."""
         self._heads: LatestQuery[MessagePage] = LatestQuery(self)
         self._details: LatestQuery[list[MessageDetail]] = LatestQuery(self)
         self._levels: LatestQuery[list[DelayedMessages]] = LatestQuery(self)
@@ -125,17 +130,16 @@ class DeadLetterReader(QObject):
     def read_ages(self, groups: Sequence[GroupFigures], now_ms: int) -> None:
         """Read the oldest dead letter of each group and the number of recent ones, after their number or the time changed."""
         turn = now_ms // RECENT_AGAIN_MS
-        wanted = [one for one in groups[:AGES_MAX] if one.dead and self._ages_for.get(one.group) != (one.ends, turn)]
-        if not wanted or self._ages.waiting:
+        wanted = [one for one in _with_ages(groups) if self._ages_for.get(one.group) != (one.ends, turn)]
+        if not wanted or self._ages.waiting or turn == self._ages_failed_in:
             return
-        self._ages_for |= {one.group: (one.ends, turn) for one in wanted}
         asks: list[Callable[[], Pending[MessagePage | FoundOffset]]] = []
         for one in wanted:
             topic = reserved.DLQ_PREFIX + one.group
             for queue, _end in one.ends:
                 asks.append(partial(self._source.ask, BrowseQueue(topic, queue, 0, 1)))
                 asks.append(partial(self._source.ask, FindOffset(topic, queue, now_ms - RECENT_MS)))
-        self._ages.ask(InTurn(asks), partial(self._show_ages, wanted), self._ages_failed)
+        self._ages.ask(InTurn(asks), partial(self._show_ages, turn, wanted), partial(self._no_ages, turn))
 
     def may_have_any(self, figures: GroupFigures) -> bool:
         """Whether a group may have dead letters or retries; by its figures alone until retries were read."""
@@ -147,7 +151,9 @@ class DeadLetterReader(QObject):
     def forget(self) -> None:
         """Read everything again next time."""
         self._known.clear()
+        self._ages.cancel()
         self._ages_for.clear()
+        self._ages_failed_in = -1
 
     def _show_heads(self, page: MessagePage) -> None:
         missing = [position for position in page.physical_offset if position not in self._known]
@@ -173,7 +179,8 @@ class DeadLetterReader(QObject):
         self.retries_are_cut = any(page.next_offset < page.max_offset for page in pages)
         self.retries_changed.emit()
 
-    def _show_ages(self, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:
+    def _show_ages(self, turn: int, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:
+        self._ages_for |= {one.group: (one.ends, turn) for one in groups}
         of_queues = iter(zip(answers[::2], answers[1::2], strict=True))
         for one in groups:
             oldest: list[int] = []
@@ -193,6 +200,16 @@ class DeadLetterReader(QObject):
         self.retries, self.retries_are_unknown = None, True
         self.retries_failed.emit(error)
 
-    def _ages_failed(self, error: OrbitError) -> None:
+    def _no_ages(self, turn: int, error: OrbitError) -> None:
         """Keep the last result; the next turn sends the request again."""
+        self._ages_failed_in = turn
         logger.info("the ages of dead letters were not read: %s", error.message)
+
+
+def _with_ages(groups: Sequence[GroupFigures]) -> Iterator[GroupFigures]:
+    """The groups with dead letters whose ages are read, within `AGES_MAX` and `AGE_QUEUES_MAX`."""
+    left = AGE_QUEUES_MAX
+    for one in groups[:AGES_MAX]:
+        if one.dead and len(one.ends) <= left:
+            left -= len(one.ends)
+            yield one

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QSizePolicy
 
-from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.acting import set_acting
+from gui.views.action_dialog import read_only_reason
 from gui.views.dead_letters.columns import LetterRow, state_of
+from gui.views.page import PageContext
 from gui.widgets.basic import IconButton, column, label, row
 from gui.widgets.chip import Chip
 from gui.widgets.code_view import CodeView
@@ -19,7 +19,7 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.said import said, said_button
 from gui.words.plain_text import tip_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.letter_notes import HANDLED, OPEN, PARKED
 
 SIDE_WIDTH = 392
@@ -37,10 +37,10 @@ class LetterSide(Panel):
     noted = Signal(str)
     marked = Signal(str)
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, refusal: Callable[[], str]) -> None:
+    def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
-        self._refusal = refusal
-        self._times = times
+        theme = context.theme
+        self._context, self._times = context, context.times
         self._shown_id = self._shown_text = ""
         self._note_refusal = ""
         self.facts = KeyValueList(mono=True)
@@ -104,7 +104,7 @@ class LetterSide(Panel):
         """Set the number of selected letters."""
         for button in self.marks.values():
             set_acting(button, self._note_refusal, able=count > 0)
-        set_acting(self.resend_button, self._refusal(), able=count > 0)
+        set_acting(self.resend_button, read_only_reason(self._context.source), able=count > 0)
         self.resend_button.setText(tr("Resend {count}…", count=count_text(max(count, 1))))
         many = tr("A note on all {count} selected, kept on this computer", count=count_text(count))
         words = many if count > 1 else tr("A note, kept on this computer")
@@ -116,8 +116,11 @@ class LetterSide(Panel):
             self.proof_line.setText("")
             return
         note = one.note
-        place = tr("Sent again {time} to {topic}, queue {queue}, offset {offset}", time=self._times.shown(note.at_ms, now_ms),
-                   topic=note.topic, queue=note.queue_id, offset=count_text(note.queue_offset))  # fmt: skip
+        place = tr(
+            "Sent again {time} to {topic}, queue {queue}, offset {offset}",
+            time=self._times.shown(note.at_ms, now_ms), topic=note.topic,
+            queue=self._context.queue_text(note.queue_id), offset=count_text(note.queue_offset),
+        )  # fmt: skip
         self.proof_line.setText(f"{place}: {state_of(one)[0]}")
 
     def _pairs(self, one: LetterRow) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from gui.theme.tokens import State
 from gui.words.text import (
     LATENCY_MAX_MS,
     UNKNOWN,
+    QueueText,
     TimeZoneChoice,
     bytes_text,
     count_text,
@@ -83,7 +84,7 @@ def _overdue(row: LevelRow) -> State | None:
     return State.WARNING if row.overdue_ms > OVERDUE_MS else None
 
 
-def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRow]]:
+def waiting_columns(times: TimeZoneChoice, queue_text: QueueText, now_ms: Callable[[], int]) -> list[Column[WaitingRow]]:
     """Columns of waiting messages. ``now_ms`` is the broker's clock."""
     return [
         Column("due", "Due at", lambda row: times.seconds_near(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
@@ -91,7 +92,7 @@ def waiting_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Co
                tip=lambda row: times.full(row.due_ms), width=78, whole=True),
         Column("in", "Due in", lambda row: _in_text(row, now_ms()), sort=lambda row: row.due_ms, right=True, width=90),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG,
-               tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=row.queue_id,
+               tip=lambda row: tr("{topic}, queue {queue}, {size}", topic=row.topic, queue=queue_text(row.queue_id),
                                   size=bytes_text(row.body_bytes))),
         Column("key", "Key", lambda row: row.keys or row.unique_key or UNKNOWN, kind=CellKind.KEYS),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=72, gives_way=1),

@@ -74,7 +74,9 @@ class WaitingPanel(Panel):
         self.switch = SegmentedControl(((LEVEL, " "), (TIMERS, " ")))
         self.dialogs = DelayActions(context.source, theme, context.times, lambda: self._now_ms)
         self.model = ColumnTableModel(
-            waiting_columns(context.times, lambda: self._now_ms), lambda one: one.physical_offset, parent=self
+            waiting_columns(context.times, context.queue_text, lambda: self._now_ms),
+            lambda one: one.physical_offset,
+            parent=self,
         )
         self.grid = DataGrid(self.model, theme, several=True)
         self._list_read = shown_read(context.times, "The waiting messages were not read.", self.read, self.grid)

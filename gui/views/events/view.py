@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLineEdit
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.history import EventPage, NoteEvent, ReadEvents
+from gui.models.row_filter import with_words
 from gui.models.table import CellKind, Column, ColumnTableModel
 from gui.operations.background import write_file
 from gui.operations.queries import LatestQuery
@@ -77,7 +78,7 @@ class EventsView(PageView):
         self._range_ms = (0, 0)
         self._total = -1
         self._group: EventGroup | None = None
-        self._words: list[str] = []
+        self._has_words: Callable[[EventRow], bool] | None = None
         self.note_button = said_button(theme, "plus", "Add note…", on_click=self.ask_note)
         self.export_button = said_button(theme, "arrow-square-out", "Export", caret=True, on_click=self._export_clicked)
         self.header.add_action(self.note_button, self.export_button)
@@ -282,7 +283,7 @@ class EventsView(PageView):
     # ---- filter --------------------------------------------------------------------------------------------------------
 
     def _search_changed(self, text: str) -> None:
-        self._words = text.casefold().split()
+        self._has_words = with_words(text, _searched_text)
         self._apply_filter()
 
     def _group_chosen(self, key: str) -> None:
@@ -291,7 +292,7 @@ class EventsView(PageView):
 
     def _show_all(self) -> None:
         self.search.clear()
-        self._words, self._group = [], None
+        self._has_words, self._group = None, None
         self.filters.choose(ALL)
         self.link.unselect()
         self._apply_filter()
@@ -302,11 +303,10 @@ class EventsView(PageView):
     def _has_words_and_group(self, one: EventRow) -> bool:
         if self._group is not None and one.group is not self._group:
             return False
-        text = f"{one.subject} {one.text} {text_of(one)}".casefold()
-        return all(word in text for word in self._words)
+        return self._has_words is None or self._has_words(one)
 
     def _apply_filter(self) -> None:
-        is_active = bool(self._words) or self._group is not None or self.time_filter.is_active
+        is_active = self._has_words is not None or self._group is not None or self.time_filter.is_active
         self.model.set_filter(self._accepts if is_active else None)
         self._show()
 
@@ -333,6 +333,10 @@ class EventsView(PageView):
         menu.addAction(tr("Copy row"), lambda: self.grid.copy(CopyFormat.TSV))
         menu.addAction(tr("Copy row as JSON"), lambda: self.grid.copy(CopyFormat.JSON))
         menu.popup(at)
+
+
+def _searched_text(one: EventRow) -> str:
+    return f"{one.subject} {one.text} {text_of(one)}"
 
 
 def _written_text(count: str, path: Path, size: int, more: int) -> str:

@@ -17,7 +17,7 @@ from gui.widgets.inputs import NameBox
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
 from gui.words.plain_text import tip_text
-from gui.words.text import TimeZoneChoice, count_text, tr
+from gui.words.text import QueueText, TimeZoneChoice, count_text, tr
 from monitoring.state import ClusterState
 
 SLIDER_STEPS = 1_000
@@ -44,9 +44,10 @@ class BrowseBar(QWidget):
     id_chosen = Signal(str)
     new_wanted = Signal()
 
-    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory) -> None:
+    def __init__(self, theme: ThemeManager, times: TimeZoneChoice, memory: FilterMemory, queue_text: QueueText) -> None:
         super().__init__()
         self._times = times
+        self._queue_text = queue_text
         self._now_ms = 0
         self._window: QueueWindow | None = None
         self._span: TopicSpan | None = None
@@ -174,7 +175,7 @@ class BrowseBar(QWidget):
 
     def _write_texts(self) -> None:
         for index in range(self.queue.count()):
-            self.queue.setItemText(index, _queue_text(int(self.queue.itemData(index))))
+            self.queue.setItemText(index, self._queue_name(int(self.queue.itemData(index))))
         self.place.setText(self._place_text())
 
     # ---- parts -----------------------------------------------------------------------------------------------------
@@ -206,10 +207,13 @@ class BrowseBar(QWidget):
         fill(self._position.content, position, words)
         self.setLayout(column(choice, self._position, spacing=12))
 
+    def _queue_name(self, queue_id: int) -> str:
+        return tr("All queues") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=self._queue_text(queue_id))
+
     def _offer_queues(self, ids: list[int], chosen: int) -> None:
         self.queue.clear()
         for one in [ALL_QUEUES, *ids]:
-            self.queue.addItem(_queue_text(one), one)
+            self.queue.addItem(self._queue_name(one), one)
         self.queue.setCurrentIndex(max(0, self.queue.findData(chosen)))
 
     def _tell_queue(self, queue_id: int) -> None:
@@ -305,7 +309,3 @@ def topic_choice(text: QLineEdit) -> QComboBox:
     made.setCompleter(completer)
     made.setMaxVisibleItems(20)
     return made
-
-
-def _queue_text(queue_id: int) -> str:
-    return tr("All queues") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_id)

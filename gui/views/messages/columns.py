@@ -11,7 +11,7 @@ from gui.models.message_words import PropertyRow, PropertyWords
 from gui.models.messages import MessageRow
 from gui.models.table import CellKind, Column, number_column
 from gui.theme.tokens import State
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20
@@ -20,7 +20,10 @@ BODY_WANTS = 146
 
 
 def message_columns(
-    times: TimeZoneChoice, now_ms: Callable[[], int], consumption: Consumption | None = None
+    times: TimeZoneChoice,
+    queue_text: QueueText,
+    now_ms: Callable[[], int],
+    consumption: Consumption | None = None,
 ) -> list[Column[MessageRow]]:
     """Columns of the message table. ``now_ms`` is the broker's clock, to leave out today's date.
 
@@ -39,7 +42,7 @@ def message_columns(
         ),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=124),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82),
-        number_column("queue", "Queue", lambda row: row.queue_id, str, width=58, gives_way=3),
+        number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=58, gives_way=3),
         number_column("offset", "Offset", lambda row: row.queue_offset, width=70, gives_way=2),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
         number_column("bytes", "Bytes", lambda row: row.body_bytes, width=64, gives_way=5),
@@ -48,12 +51,17 @@ def message_columns(
 
 
 def hit_columns(
-    times: TimeZoneChoice, now_ms: Callable[[], int], marks: Callable[[], Marks] = Marks, consumption: Consumption | None = None
+    times: TimeZoneChoice,
+    queue_text: QueueText,
+    now_ms: Callable[[], int],
+    marks: Callable[[], Marks] = Marks,
+    consumption: Consumption | None = None,
 ) -> list[Column[MessageRow]]:
     """Columns of hits; a key is the name of the column in `HitColumns`, but for body and consumption.
 
     Args:
         times: Zone of the times.
+        queue_text: Writes a queue.
         now_ms: The broker's clock.
         marks: Matches of the search.
         consumption: Which groups have read a message; None: unknown.
@@ -64,7 +72,7 @@ def hit_columns(
                                   born=times.full(row.born_ms)),
                width=108, whole=True),
         Column("topic", "Topic", lambda row: row.topic, width=76, marks=lambda: marks().topic),
-        Column("queue_id", "Queue", lambda row: str(row.queue_id), right=True, width=58, gives_way=3),
+        Column("queue_id", "Queue", lambda row: queue_text(row.queue_id), right=True, width=58, gives_way=3),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=76, gives_way=2),
         Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=112,
                marks=lambda: marks().key),

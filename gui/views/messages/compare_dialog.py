@@ -34,7 +34,7 @@ from gui.widgets.notice import Notice
 from gui.widgets.text_table import TextTable
 from gui.words.broker_words import broker_text
 from gui.words.error_words import error_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, count_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, tr
 from monitoring.payload.content import BodyKind
 from monitoring.payload.shown import Schemas, ShownBody, read_shown
 
@@ -70,8 +70,10 @@ class ComparedLine:
         return self.left != self.right
 
 
-def compared_records(left: MessageDetail, right: MessageDetail, times: TimeZoneChoice) -> list[ComparedRow]:
-    facts, others = dict(record_facts(left, times)), dict(record_facts(right, times))
+def compared_records(
+    left: MessageDetail, right: MessageDetail, times: TimeZoneChoice, queue_text: QueueText
+) -> list[ComparedRow]:
+    facts, others = (dict(record_facts(one, times, queue_text)) for one in (left, right))
     return [ComparedRow(name, facts.get(name, ""), others.get(name, "")) for name in dict.fromkeys((*facts, *others))]
 
 
@@ -175,14 +177,15 @@ class CompareDialog(FittedDialog):
     def compare_with(self, right: MessageDetail) -> None:
         """Show the differences to a message."""
         self._right = right
-        left, book, times, schemas = self._left, self._book, self._context.times, Schemas()
+        left, book, schemas = self._left, self._book, Schemas()
+        records = compared_records(left, right, self._context.times, self._context.queue_text)
         rules = [patient(book.rule(detail.topic, detail.properties)) for detail in (left, right)]
         hidden = "The decoder rules cannot be used, so both bodies are hidden."
         self.error.set(partial(tr, hidden) if book.fault else "", partial(broker_text, book.fault), State.WARNING)
 
         def work() -> tuple[MessageDetail, Compared]:
             one, other = read_shown(left.body, rules[0], schemas), read_shown(right.body, rules[1], schemas)
-            return right, _compared(left, right, one, other, times)
+            return right, _compared(left, right, one, other, records)
 
         self._call.start(work)
 
@@ -258,7 +261,7 @@ class CompareDialog(FittedDialog):
 
     def _name(self, detail: MessageDetail) -> str:
         keys = first_word(self._book.mask_of(detail).text(detail.properties.get(KEYS, "")))
-        place = f"{detail.topic} · {detail.queue_id} · {count_text(detail.queue_offset)}"
+        place = f"{detail.topic} · {self._context.queue_text(detail.queue_id)} · {count_text(detail.queue_offset)}"
         return f"{keys} ({place})" if keys else place
 
     def _fill_table(self, table: TextTable, heads: list[str], rows: Sequence[tuple[tuple[str, ...], bool]]) -> None:
@@ -272,9 +275,11 @@ class CompareDialog(FittedDialog):
             header.setSectionResizeMode(place, mode)
 
 
-def _compared(left: MessageDetail, right: MessageDetail, one: ShownBody, other: ShownBody, times: TimeZoneChoice) -> Compared:
+def _compared(
+    left: MessageDetail, right: MessageDetail, one: ShownBody, other: ShownBody, records: list[ComparedRow]
+) -> Compared:
     lines, remark = compared_bodies(one, other)
-    return compared_properties(left, right, one, other), compared_records(left, right, times), lines, remark
+    return compared_properties(left, right, one, other), records, lines, remark
 
 
 def _table() -> TextTable:

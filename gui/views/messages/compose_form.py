@@ -12,7 +12,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QFrame, QLayout, QLineEdit, QSizePolicy, QStackedWidget, QWidget
 
 from gui.models.messages import ALL_QUEUES, MessageDraft, json_fault, writable_topics
-from gui.models.queue_window import write_queues
+from gui.models.queue_window import queue_text, write_queues
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -259,7 +259,7 @@ class ComposeForm(QWidget):
 
     def _write_texts(self) -> None:
         for place in range(self.queue.count()):
-            self.queue.setItemText(place, _queue_text(self.queue.itemData(place)))
+            self.queue.setItemText(place, self._queue_text(self.queue.itemData(place)))
 
     # ---- words under the body --------------------------------------------------------------------------------------
 
@@ -342,7 +342,7 @@ class ComposeForm(QWidget):
         if [self.queue.itemData(place) for place in range(self.queue.count())] != [ALL_QUEUES, *queues]:
             self.queue.clear()
             for queue_id in (ALL_QUEUES, *queues):
-                self.queue.addItem(_queue_text(queue_id), queue_id)
+                self.queue.addItem(self._queue_text(queue_id), queue_id)
         self.changed.emit()
 
     @property
@@ -350,6 +350,5 @@ class ComposeForm(QWidget):
         """Numbers of the queues of the topic that take messages; empty where that is not known."""
         return write_queues(self._state(), self.topic_text.text().strip())
 
-
-def _queue_text(queue_id: int) -> str:
-    return tr("Any queue") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_id)
+    def _queue_text(self, queue_id: int) -> str:
+        return tr("Any queue") if queue_id == ALL_QUEUES else tr("Queue {queue}", queue=queue_text(self._state(), queue_id))

@@ -28,7 +28,7 @@ from gui.models.messages import (
     message_to_send,
     resend_draft,
 )
-from gui.models.queue_window import own_queue, write_queues
+from gui.models.queue_window import own_queue, queue_text, write_queues
 from gui.operations.queries import LatestQuery
 from gui.theme.manager import ThemeManager
 from gui.theme.style import set_role
@@ -385,8 +385,12 @@ class Composing(_Widget):
 
     def _stored(self, topic: str, receipt: SendReceipt, end: str) -> None:
         self._receipt = (topic, receipt)
-        place = {"topic": topic, "queue": receipt.queue_id, "offset": count_text(receipt.queue_offset)}
-        text = tr(_ENDED[end]) if end else tr("Stored in {topic}, queue {queue}, offset {offset}", **place)
+        queue, offset = queue_text(self._state(), receipt.queue_id), count_text(receipt.queue_offset)
+        text = (
+            tr(_ENDED[end])
+            if end
+            else tr("Stored in {topic}, queue {queue}, offset {offset}", topic=topic, queue=queue, offset=offset)
+        )
         self.receipt.setText(f"{text}\n{receipt.offset_message_id}")
         for widget in (self.receipt, self.copy_button):
             widget.show()

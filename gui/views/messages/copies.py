@@ -7,23 +7,28 @@ from functools import partial
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from broker_core.api import QUEUES_OF_BROKER, json_text, laid_out_json, tsv_text
+from broker_core.api import json_text, laid_out_json, tsv_text
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_words import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
+from gui.models.queue_window import own_queue, place_text
 from gui.models.table_text import as_markdown
 from gui.widgets.popups import new_menu, popup_below
-from gui.words.text import count_text, tr
+from gui.words.text import QueueText, tr
 from monitoring.payload.content import BodyKind
 from monitoring.payload.listed import ListMask
 from monitoring.payload.shown import ShownBody
+from monitoring.sources.base import ClusterSource
+
+Queue = tuple[str, int]
+"""Name of the broker, empty where it is not known, and id of the queue there, as other programs know it."""
 
 
-def message_json(detail: MessageDetail, body: ShownBody) -> str:
+def message_json(detail: MessageDetail, queue: Queue, body: ShownBody) -> str:
     """A message as JSON, masked; JSON in it as it is written, a body that is no text in hexadecimal."""
     fields = {
         "topic": detail.topic,
-        "queueId": _own_queue(detail),
+        **_queue_fields(queue),
         "queueOffset": detail.queue_offset,
         "offsetMsgId": detail.offset_message_id,
         "bornTimestamp": detail.born_ms,
@@ -38,11 +43,11 @@ def message_json(detail: MessageDetail, body: ShownBody) -> str:
     return laid_out_json(f"{{{', '.join(members)}}}")
 
 
-def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str]]:
+def message_pairs(detail: MessageDetail, queue: Queue, body: ShownBody) -> list[tuple[str, str]]:
     """Names and values of a message: place, times, properties, body."""
     return [
         ("topic", detail.topic),
-        ("queueId", str(_own_queue(detail))),
+        *((name, str(value)) for name, value in _queue_fields(queue).items()),
         ("queueOffset", str(detail.queue_offset)),
         ("offsetMsgId", detail.offset_message_id),
         ("bornTimestamp", str(detail.born_ms)),
@@ -55,17 +60,17 @@ def message_pairs(detail: MessageDetail, body: ShownBody) -> list[tuple[str, str
     ]
 
 
-def _own_queue(detail: MessageDetail) -> int:
-    """The id of its queue on its broker, as other programs know it."""
-    return detail.queue_id % QUEUES_OF_BROKER if detail.queue_id >= QUEUES_OF_BROKER else detail.queue_id
+def _queue_fields(queue: Queue) -> dict[str, str | int]:
+    broker, queue_id = queue
+    return ({"brokerName": broker} if broker else {}) | {"queueId": queue_id}
 
 
-def message_tsv(detail: MessageDetail, body: ShownBody) -> str:
-    return tsv_text(zip(*message_pairs(detail, body), strict=True))
+def message_tsv(detail: MessageDetail, queue: Queue, body: ShownBody) -> str:
+    return tsv_text(zip(*message_pairs(detail, queue, body), strict=True))
 
 
-def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
-    *pairs, _body = message_pairs(detail, body)
+def message_markdown(detail: MessageDetail, queue: Queue, body: ShownBody) -> str:
+    *pairs, _body = message_pairs(detail, queue, body)
     table = as_markdown([("Name", "Value"), *pairs])
     text = body.content.text or body.copied_text()
     language = "json" if body.content.kind is BodyKind.JSON else ""
@@ -75,18 +80,19 @@ def message_markdown(detail: MessageDetail, body: ShownBody) -> str:
     return "\n".join([table, "", fence + language, text, fence])
 
 
-def popup_copies(button: QWidget, detail: MessageDetail | None, body: ShownBody | None) -> None:
+def popup_copies(button: QWidget, source: ClusterSource, detail: MessageDetail | None, body: ShownBody | None) -> None:
     """Open the menu below a button once the body was read; masked parts of the body are masked in its copies."""
     if detail is None or body is None:
         return
     menu = new_menu(button)
+    queue = own_queue(source.state, detail.queue_id, source.ready.broker_name if source.ready is not None else "")
 
     def copy_text(text: str) -> None:
         QGuiApplication.clipboard().setText(text)
 
-    menu.addAction(tr("Message as JSON"), lambda: copy_text(message_json(detail, body)))
-    menu.addAction(tr("Message as TSV"), lambda: copy_text(message_tsv(detail, body)))
-    menu.addAction(tr("Message as Markdown"), lambda: copy_text(message_markdown(detail, body)))
+    menu.addAction(tr("Message as JSON"), lambda: copy_text(message_json(detail, queue, body)))
+    menu.addAction(tr("Message as TSV"), lambda: copy_text(message_tsv(detail, queue, body)))
+    menu.addAction(tr("Message as Markdown"), lambda: copy_text(message_markdown(detail, queue, body)))
     menu.addSeparator()
     if detail.body:
         menu.addAction(tr("Body"), lambda: copy_text(body.copied_text()))
@@ -101,9 +107,8 @@ def popup_copies(button: QWidget, detail: MessageDetail | None, body: ShownBody 
     popup_below(menu, button, 2)
 
 
-def message_place(detail: MessageDetail, mask: ListMask) -> str:
+def message_place(detail: MessageDetail, mask: ListMask, queue_text: QueueText) -> str:
     """Topic, queue, offset and masked tag."""
-    place = tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id,
-               offset=count_text(detail.queue_offset))  # fmt: skip
+    place = place_text(detail.topic, queue_text(detail.queue_id), detail.queue_offset)
     tag = mask.text(detail.properties.get(TAGS, ""))
     return f"{place} · {tag}" if tag else place

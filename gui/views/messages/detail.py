@@ -100,7 +100,7 @@ class MessageDetailPane(Panel):
         self.progress.hide()
         self._show_name(detail)
         self.copy_button.setEnabled(False)
-        self.record.set_pairs(record_facts(detail, self._context.times))
+        self.record.set_pairs(record_facts(detail, self._context.times, self._context.queue_text))
         self._show_tab_titles()
         self.body.show_body(detail)
         self._stack.setCurrentIndex(1)
@@ -133,7 +133,7 @@ class MessageDetailPane(Panel):
     def _show_name(self, detail: MessageDetail) -> None:
         mask = self.body.book.mask_of(detail)
         self.name.setText(message_name(detail, mask))
-        self.place.setText(message_place(detail, mask))
+        self.place.setText(message_place(detail, mask, self._context.queue_text))
 
     def _show_tab_titles(self) -> None:
         count = len(self.detail.properties) if self.detail is not None else 0
@@ -169,7 +169,7 @@ class MessageDetailPane(Panel):
         self._remembered = self.detail
 
     def _open_copy_menu(self) -> None:
-        popup_copies(self.copy_button, self.detail, self.body.body)
+        popup_copies(self.copy_button, self._context.source, self.detail, self.body.body)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
         menu = new_menu(self)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from broker_core.api import (
     ConsumeOutcome,
     DirectConsumeResult,
-    JsonBodyError,
     OrbitError,
     Rejection,
     Wanted,
@@ -21,8 +20,9 @@ from broker_core.api import (
 )
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer, ListMembers, Members
 from broker_core.worker.questions.stored_messages import MessageDetail, ReadMessage
+from gui.models.queue_window import place_text, queue_text
 from gui.operations.queries import LatestQuery
-from gui.operations.requests import InTurn
+from gui.operations.requests import InTurn, ReadAnswer
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import State
 from gui.views.action_dialog import read_only_reason
@@ -114,9 +114,12 @@ class HandDialog(FittedDialog):
 
     def _places(self) -> str:
         if len(self._details) == 1:
-            return _place(self._details[0])
+            return self._place(self._details[0])
         topics = ", ".join(sorted({detail.topic for detail in self._details}))
         return tr("{count} of {topics}", count=count_text(len(self._details)), topics=topics)
+
+    def _place(self, detail: MessageDetail) -> str:
+        return place_text(detail.topic, queue_text(self._source.state, detail.queue_id), detail.queue_offset)
 
     @staticmethod
     def _groups(state: ClusterState | None) -> list[str]:
@@ -184,9 +187,12 @@ class HandDialog(FittedDialog):
     def _start(self) -> None:
         self.outcome.set("")
         group, client = self.group.currentText(), str(self.client.currentData())
-        asks = [partial(_Giving, self._source, consume_request(group, client, detail)) for detail in self._details]
+        asks = [partial(self._give, consume_request(group, client, detail)) for detail in self._details]
         self._query.ask(InTurn(asks, self._show_progress), self._show_results, self._failed)
         self._check()
+
+    def _give(self, request: AskBroker) -> _Giving:
+        return _Giving(self._source.ask(request), lambda answer: read_consume_result(answer.body))
 
     def _show_progress(self, number: int, _given: Given) -> None:
         done, total = count_text(number + 1), count_text(len(self._details))
@@ -208,8 +214,8 @@ class HandDialog(FittedDialog):
     def _show_several(self, results: Sequence[Given]) -> None:
         """All results, a line each, refused ones first."""
         lines = sorted(
-            (_state_of(result) is State.INFO, number, f"{_place(detail)}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
-            for number, (detail, result) in enumerate(zip(self._details, results, strict=True))
+            (_state_of(result) is State.INFO, number, f"{place}: {', '.join(_facts(result)).partition(_LINE_END)[0]}")
+            for number, (place, result) in enumerate(zip(map(self._place, self._details), results, strict=True))
         )
         taken = sum(is_taken for is_taken, _number, _line in lines)
         texts = [line for _is_taken, _number, line in lines[:RESULTS_SHOWN]]
@@ -228,24 +234,11 @@ class HandDialog(FittedDialog):
         self.adjustSize()
 
 
-class _Giving:
-    """A `Pending` of the result of one message; a failure is a result too, so that the next message is given."""
-
-    def __init__(self, source: ClusterSource, request: AskBroker) -> None:
-        self._asked = source.ask(request)
+class _Giving(ReadAnswer[BrokerAnswer, Given]):
+    """The result of one message; a failure is a result too, so that the next message is given."""
 
     def then(self, done: Callable[[Given], None], _failed: Callable[[OrbitError], None]) -> None:
-        def answered(answer: BrokerAnswer) -> None:
-            try:
-                result: Given = read_consume_result(answer.body)
-            except JsonBodyError as error:
-                result = error
-            done(result)
-
-        self._asked.then(answered, done)
-
-    def cancel(self) -> None:
-        self._asked.cancel()
+        super().then(done, done)
 
 
 class Hand(QObject):
@@ -277,11 +270,6 @@ class Hand(QObject):
     def _failed(self, error: OrbitError) -> None:
         reason = kept_line(error)
         self._context.notify(lambda: tr("The messages were not read: {reason}", reason=reason()))
-
-
-def _place(detail: MessageDetail) -> str:
-    offset = count_text(detail.queue_offset)
-    return tr("{topic}, queue {queue}, offset {offset}", topic=detail.topic, queue=detail.queue_id, offset=offset)
 
 
 def _facts(result: Given) -> list[str]:

@@ -129,4 +129,4 @@ def _who(event: LifeEvent) -> tuple[str, int]:
 
 def _lines(event: LifeEvent) -> tuple[str, str]:
     """The two small lines of a lane's head: topic, then queue and offset."""
-    return event.topic, f"q{event.queue_id} · {count_text(event.queue_offset)}"
+    return event.topic, f"q{event.queue} · {count_text(event.queue_offset)}"

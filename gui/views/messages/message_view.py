@@ -168,7 +168,8 @@ class MessageView(PageView):
     def ask_download(self) -> QFileDialog | None:
         if self._detail is None or not self.download_button.isEnabled():
             return None
-        name = f"{file_name(self._detail.topic)}-{self._detail.queue_id}-{self._detail.queue_offset}.bin"
+        queue = self.context.queue_text(self._detail.queue_id).replace(" ", "-")
+        name = f"{file_name(self._detail.topic)}-{file_name(queue)}-{self._detail.queue_offset}.bin"
         return ask_to_save(self, tr("Download body"), name, partial(self.download, self._detail.physical_offset))
 
     def download(self, place: int, path: Path) -> None:
@@ -195,7 +196,7 @@ class MessageView(PageView):
         self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
 
     def _open_copy_menu(self) -> None:
-        popup_copies(self.copy_button, self._detail, self.body.body)
+        popup_copies(self.copy_button, self.context.source, self._detail, self.body.body)
 
     def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
         menu = new_menu(self)
@@ -301,7 +302,7 @@ class MessageView(PageView):
         self._line = line
         self.event_grid.set_loading(False)
         self.event_grid.set_error("")
-        self.events.set_rows(life_events(line))
+        self.events.set_rows(life_events(line, self.context.queue_text))
         self._show_texts()
 
     def _line_failed(self, error: OrbitError) -> None:
@@ -322,7 +323,7 @@ class MessageView(PageView):
         self.body_panel.set_title(tr("Body"))
         self._show_download()
         self.property_panel.set_title(tr("{count} properties", count=len(detail.properties)), "")
-        self.record.set_pairs(record_facts(detail, self.context.times))
+        self.record.set_pairs(record_facts(detail, self.context.times, self.context.queue_text))
         self.life_panel.set_title(tr("Life line"), "" if line is None else self._summary())
         events = list(self.events.rows)
         self.event_panel.set_title(tr("Events"), tr("{count}, with the evidence for each", count=count_text(len(events))))

@@ -77,7 +77,9 @@ class QueuePages(Panel):
         """How the page of all queues was read."""
         self._offset_query: LatestQuery[FoundOffset] = LatestQuery(self)
         self.model = ColumnTableModel(
-            message_columns(context.times, self._now_ms, self._consumption), lambda message: message.key, parent=self
+            message_columns(context.times, context.queue_text, self._now_ms, self._consumption),
+            lambda message: message.key,
+            parent=self,
         )
         self.grid = DataGrid(self.model, context.theme)
         self.foot = label(role="caption")

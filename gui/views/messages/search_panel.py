@@ -92,7 +92,7 @@ class SearchPanel(QWidget):
         self.marks = Marks()
         """Matches of the shown search."""
         self._consumption = Consumption()
-        self._columns = hit_columns(context.times, self._now_ms, lambda: self.marks, self._consumption)
+        self._columns = hit_columns(context.times, context.queue_text, self._now_ms, lambda: self.marks, self._consumption)
         self.model = HitTableModel(self._columns, masks.of, self)
         self.reader = HitReader(context.source, self.model, self)
         self.reader.own_orders[CONSUMPTION] = self._consumption.order
@@ -339,7 +339,8 @@ class SearchPanel(QWidget):
             menu.addAction(tr("Export {count} messages…", count=count_text(several)), self.export)
             menu.addSeparator()
         add_acting(menu, tr("Give to one consumer…"), self.give, read_only_reason(self._context.source))
-        menu.addAction(tr("Browse queue {queue} from here", queue=hit.queue_id), lambda: self.browse_wanted.emit(hit))
+        queue = self._context.queue_text(hit.queue_id)
+        menu.addAction(tr("Browse queue {queue} from here", queue=queue), lambda: self.browse_wanted.emit(hit))
         add_row_copies(menu, self.grid, hit)
         menu.popup(at)
 

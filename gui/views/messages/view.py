@@ -51,7 +51,7 @@ class MessagesView(PageView):
         self.send_button = said_button(theme, "paper-plane-tilt", "Send message…", role="primary", on_click=self.ask_send)
         self.header.add_action(self.send_button)
         self.names = KnownNames(self)
-        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings))
+        self.bar = BrowseBar(theme, context.times, FilterMemory(context.settings), context.queue_text)
         self.bar.filter.use_names(self.names)
         self.detail = MessageDetailPane(context)
         self.reading = MessageReading(context.source, self.detail, self)
@@ -309,11 +309,12 @@ class MessagesView(PageView):
     def _open_menu(self, message: MessageRow, at: QPoint) -> None:
         refusal = read_only_reason(self.context.source)
         queue, offset = message.queue_id, message.queue_offset
+        browse = tr("Browse queue {queue} from here", queue=self.context.queue_text(queue))
         actions = (
             Acting(tr("Resend…"), self.sending.resend_shown, refusal),
             (tr("Life line"), lambda: self._open_life(message)),
             Acting(tr("Give to one consumer…"), self.sending.hand_shown, refusal),
-            (tr("Browse queue {queue} from here", queue=queue), lambda: self._show_queue(self.pages.topic, queue, offset)),
+            (browse, lambda: self._show_queue(self.pages.topic, queue, offset)),
         )
         popup_row_menu(self.grid, message, actions, at)
 
@@ -352,4 +353,5 @@ class MessagesView(PageView):
         elif self.pages.queue == ALL_QUEUES:
             self.header.set_facts(tr("{topic}, all queues", topic=self.pages.topic))
         else:
-            self.header.set_facts(tr("{topic}, queue {queue}", topic=self.pages.topic, queue=self.pages.queue))
+            queue = self.context.queue_text(self.pages.queue)
+            self.header.set_facts(tr("{topic}, queue {queue}", topic=self.pages.topic, queue=queue))

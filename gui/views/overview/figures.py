@@ -31,6 +31,11 @@ def total(state: ClusterState | None, name: str) -> float:
     return NAN if state is None else state.totals.get(name, NAN)
 
 
+def total_series(name: str) -> str:
+    """Name of one of the totals in the history and in alert rules."""
+    return f"totals.{name}"
+
+
 def fan_out(state: ClusterState) -> float:
     """Messages delivered for each message put; NaN while nothing is put."""
     put = total(state, "put_rate")

@@ -26,6 +26,7 @@ from gui.widgets.said import on_language, said, say
 from gui.words.outlooks import basis_text, change_text, explained, outlook_text
 from gui.words.text import (
     UNKNOWN,
+    QueueText,
     bytes_text,
     count_text,
     duration_text,
@@ -89,7 +90,7 @@ def busiest_columns(put_rates: Callable[[str], Sequence[float]]) -> list[Column[
     ]
 
 
-def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagRow]]:
+def lag_columns(lags: Callable[[str], Sequence[float]], queue_text: QueueText) -> list[Column[GroupLagRow]]:
     """Columns of the consumer lag; ``lags`` returns the sparkline of a group by name."""
     return [
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
@@ -99,8 +100,8 @@ def lag_columns(lags: Callable[[str], Sequence[float]]) -> list[Column[GroupLagR
                right=True, tip=lambda row: basis_text(row.outlook.forecast), dim=True, width=72),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
                width=82, gives_way=1),
-        Column("drains", "Forecast", drains_text, sort=lambda row: row.drained_ms, state=_beyond_state,
-               tip=lambda row: explained(row.outlook), right=True, dim=True, width=116),
+        Column("drains", "Forecast", lambda row: drains_text(row, queue_text), sort=lambda row: row.drained_ms,
+               state=_beyond_state, tip=lambda row: explained(row.outlook, queue_text), right=True, dim=True, width=116),
     ]  # fmt: skip
 
 
@@ -115,9 +116,9 @@ def _beyond_state(row: GroupLagRow) -> State | None:
     return State.CRITICAL if row.beyond_messages > 0 else None
 
 
-def drains_text(row: GroupLagRow) -> str:
+def drains_text(row: GroupLagRow, queue_text: QueueText) -> str:
     """The forecast of the lag in words."""
-    return tr("beyond the end") if row.beyond_messages > 0 else outlook_text(row.outlook)
+    return tr("beyond the end") if row.beyond_messages > 0 else outlook_text(row.outlook, queue_text)
 
 
 ROWS_SHOWN = 4
@@ -145,7 +146,9 @@ class TablesPart(QWidget):
             busiest_columns(lambda topic: self._line(f"topic:{topic}.put_rate")), lambda row: row.name, parent=self
         )
         self.groups = ColumnTableModel(
-            lag_columns(lambda group: self._line(f"group:{group}.lag_messages")), lambda row: row.name, parent=self
+            lag_columns(lambda group: self._line(f"group:{group}.lag_messages"), context.queue_text),
+            lambda row: row.name,
+            parent=self,
         )
         self.topic_grid = DataGrid(self.topics, theme, row_height=ROW_HEIGHT)
         self.group_grid = DataGrid(self.groups, theme, row_height=ROW_HEIGHT)

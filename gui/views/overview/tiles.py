@@ -10,7 +10,7 @@ import numpy as np
 from PySide6.QtWidgets import QWidget
 
 from gui.theme.tokens import Size, State
-from gui.views.overview.figures import disk_share, fan_out, total, worst_group
+from gui.views.overview.figures import disk_share, fan_out, total, total_series, worst_group
 from gui.views.page import PageContext
 from gui.widgets.basic import row
 from gui.widgets.panel import Tile
@@ -45,21 +45,21 @@ class TileText:
 
 @dataclass(frozen=True, slots=True)
 class TileKind:
-    """A tile: its title, the series of its sparkline, the page it opens, and the colour of its line."""
+    """A tile: its title, the total of its sparkline, the page it opens, and the colour of its line."""
 
     title: str
-    series: str
+    figure: str
     page_id: str
     series_index: int
 
 
 TILES = {
-    "in": TileKind("Messages in", "totals.put_rate", "topics", 0),
-    "out": TileKind("Messages out", "totals.got_rate", "consumers", 2),
-    "lag": TileKind("Consumer lag", "totals.lag_messages", "consumers", 0),
-    "latency": TileKind("Put latency p99", "totals.put_p99_ms", "store", 5),
-    "dead": TileKind("Dead letters", "totals.dead_letters", "dead_letters", 3),
-    "disk": TileKind("Disk used", "totals.store_bytes", "store", 0),
+    "in": TileKind("Messages in", "put_rate", "topics", 0),
+    "out": TileKind("Messages out", "got_rate", "consumers", 2),
+    "lag": TileKind("Consumer lag", "lag_messages", "consumers", 0),
+    "latency": TileKind("Put latency p99", "put_p99_ms", "store", 5),
+    "dead": TileKind("Dead letters", "dead_letters", "dead_letters", 3),
+    "disk": TileKind("Disk used", "store_bytes", "store", 0),
 }
 
 
@@ -82,14 +82,14 @@ class TileRow(QWidget):
         for key, tile in self.tiles.items():
             text = self._text(key, state)
             tile.set_value(text.value, text.unit, text.fact, text.state)
-            _seconds, values = self._recorded(TILES[key].series, state)
+            _seconds, values = self._recorded(key, state)
             tile.set_sparkline(values.tolist(), text.state)
 
     def _text(self, key: str, state: ClusterState) -> TileText:
         if key == "in":
             return TileText(rate_number(total(state, "put_rate")), "/s", self._peak(state))
         if key == "dead":
-            return dead_text(state, *self._recorded(TILES[key].series, state))
+            return dead_text(state, *self._recorded(key, state))
         texts: dict[str, Callable[[ClusterState], TileText]] = {
             "out": out_text,
             "lag": lambda one: lag_text(one, self._context.alerts.lag_limits),
@@ -98,13 +98,13 @@ class TileRow(QWidget):
         }
         return texts[key](state)
 
-    def _recorded(self, series: str, state: ClusterState) -> tuple[Floats, Floats]:
-        """Times (s since the epoch) and values of a series within the time range."""
+    def _recorded(self, key: str, state: ClusterState) -> tuple[Floats, Floats]:
+        """Times (s since the epoch) and values of a tile within the time range."""
         from_ms, to_ms = self._context.time_range.window_ms(state.taken_ms)
-        return self._context.history.series(series).window(from_ms, to_ms, SPARKLINE_POINTS)
+        return self._context.history.series(total_series(TILES[key].figure)).window(from_ms, to_ms, SPARKLINE_POINTS)
 
     def _peak(self, state: ClusterState) -> str:
-        seconds, rates = self._recorded(TILES["in"].series, state)
+        seconds, rates = self._recorded("in", state)
         if not np.isfinite(rates).any() or np.nanmax(rates) <= 0:
             return ""
         peak = int(np.nanargmax(rates))

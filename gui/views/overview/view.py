@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtWidgets import QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES
@@ -22,7 +20,7 @@ from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.overview.attention import ROWS_KEPT, ROWS_SHOWN, AttentionPanel
-from gui.views.overview.figures import total
+from gui.views.overview.figures import total, total_series
 from gui.views.overview.flow_picture import STAGE_PAGES, flow_picture
 from gui.views.overview.flow_scene import FlowScene
 from gui.views.overview.tables_part import HEIGHT as TABLES_HEIGHT
@@ -39,10 +37,8 @@ from monitoring.sources.base import EMBEDDED_NAME, SourceStatus
 from monitoring.state import ClusterState
 
 COUNT, BYTES = "count", "bytes"
-_SERIES = {
-    COUNT: {"in": "totals.put_rate", "out": "totals.got_rate"},
-    BYTES: {"in": "totals.put_byte_rate", "out": "totals.got_byte_rate"},
-}
+_FIGURES = {COUNT: {"in": "put_rate", "out": "got_rate"}, BYTES: {"in": "put_byte_rate", "out": "got_byte_rate"}}
+_LAG = {"lag": "lag_messages"}
 
 
 class ThroughputPanel(Panel):
@@ -76,8 +72,8 @@ class ThroughputPanel(Panel):
             from_ms, to_ms = self._context.time_range.window_ms(self._state.taken_ms)
             marks = chart_marks(self._marks.events(from_ms, to_ms), from_ms, to_ms)
             self.chart.set_marks(marks, self._marks.fault)
-            _draw(self.chart, self._context, self._lines, self._state, _SERIES[self.unit.current])
-            self._rule.show(_SERIES[self.unit.current]["in"])
+            _draw(self.chart, self._context, self._lines, self._state, _FIGURES[self.unit.current])
+            self._rule.show(total_series(_FIGURES[self.unit.current]["in"]))
 
     def _unit_chosen(self, unit: str) -> None:
         if unit == BYTES:
@@ -108,21 +104,21 @@ class BacklogPanel(Panel):
         """Draw up to the time of ``state``."""
         self._state = state
         self._draw()
-        lag = self._context.history.forecast("totals.lag_messages", state.totals.get("lag_messages", math.nan))
+        lag = self._context.history.forecast(total_series(_LAG["lag"]), total(state, _LAG["lag"]))
         self.set_subtitle(growth_text(lag) or tr("messages, all groups"))
 
     def _draw(self) -> None:
         if self._state is not None:
-            _draw(self.chart, self._context, self._lines, self._state, {"lag": "totals.lag_messages"})
-            self._rule.show("totals.lag_messages")
+            _draw(self.chart, self._context, self._lines, self._state, _LAG)
+            self._rule.show(total_series(_LAG["lag"]))
 
 
 def _draw(chart: TimeChart, context: PageContext, source: ChartHistory, state: ClusterState, names: dict[str, str]) -> None:
     from_ms, to_ms = context.time_range.window_ms(state.taken_ms)
-    lines = source.lines(list(names.values()), from_ms, to_ms)
-    points = {key: lines[name] for key, name in names.items()}
-    is_live = context.time_range.between is None
-    newest = {key: total(state, name.removeprefix("totals.")) for key, name in names.items()} if is_live else {}
+    series = {key: total_series(name) for key, name in names.items()}
+    lines = source.lines(list(series.values()), from_ms, to_ms)
+    points = {key: lines[name] for key, name in series.items()}
+    newest = {key: total(state, name) for key, name in names.items()} if context.time_range.is_live else {}
     chart.show_points(points, from_ms / 1_000, to_ms / 1_000, source.fault, newest)
 
 

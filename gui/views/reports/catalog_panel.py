@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
+from gui.models.row_filter import with_words
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
 from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
@@ -67,10 +68,11 @@ class CatalogPanel(QWidget):
             card.set_chosen(chosen=card.spec.name == name)
         return next((card for card in self.cards if card.spec.name == name), None)
 
-    def show_filter(self, words: list[str]) -> None:
-        """Show only cards whose words contain all of ``words``."""
+    def show_filter(self, text: str) -> None:
+        """Show only cards whose texts contain all words of ``text``."""
+        accepts = with_words(text, ReportCard.searched_text)
         for card in self.cards:
-            card.setVisible(all(word in card.searched_text for word in words))
+            card.setVisible(accepts is None or accepts(card))
         for group, heading in self._headings:
             heading.setVisible(any(not card.isHidden() for card in self.cards if card.spec.group == group))
 
@@ -108,9 +110,8 @@ class ReportCard(QFrame):
             )
         )
 
-    @property
     def searched_text(self) -> str:
-        return f"{self._title.whole_text()} {self._summary.whole_text()} {self.spec.name} {self.spec.title}".casefold()
+        return f"{self._title.whole_text()} {self._summary.whole_text()} {self.spec.name} {self.spec.title}"
 
     def set_chosen(self, *, chosen: bool) -> None:
         if bool(self.property("chosen")) != chosen:

@@ -244,7 +244,7 @@ class ReportsView(PageView):
         self.content.addLayout(columns, 1)
 
     def _connect(self) -> None:
-        self.search.searched.connect(lambda text: self.catalog.make().show_filter(text.casefold().split()))
+        self.search.searched.connect(lambda text: self.catalog.make().show_filter(text))
         self.search.searched.connect(lambda _text: self.show_part(CATALOG))
         self.parts.chosen.connect(self.show_part)
         self.form.run_wanted.connect(self.run)

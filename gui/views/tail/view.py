@@ -9,11 +9,11 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, QSettings
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import FilterError, OrbitError
 from broker_core.worker.questions.searches import Followed, StartFollow
-from gui.models.filter_text import quoted, within_times
+from gui.models.filter_text import quoted
 from gui.models.messages import busiest_topic
 from gui.models.table import CellKind, Column
 from gui.models.tail import ROWS_MAX, SECONDS_KEPT, SECONDS_SHOWN, ColourRule, TailBuffer, TailModel
@@ -39,7 +39,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, rate_text, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, bytes_text, count_text, rate_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -64,7 +64,7 @@ def save_rules(settings: QSettings, rules: Sequence[ColourRule]) -> None:
     settings.setValue(RULES_KEY, json.dumps([[rule.filter, rule.mark.value] for rule in rules], ensure_ascii=False))
 
 
-def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
+def tail_columns(times: TimeZoneChoice, queue_text: QueueText) -> list[Column[TailRow]]:
     """Columns of the table of arrivals."""
     return [
         Column(
@@ -75,7 +75,7 @@ def tail_columns(times: TimeZoneChoice) -> list[Column[TailRow]]:
             width=112,
         ),
         Column("topic", "Topic", lambda row: row.topic, width=198),
-        Column("queue", "Queue", lambda row: str(row.queue_id), right=True, width=76),
+        Column("queue", "Queue", lambda row: queue_text(row.queue_id), right=True, width=76),
         Column("offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=92),
         Column("tag", "Tag", lambda row: row.tag or UNKNOWN, width=112),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, width=172),
@@ -119,12 +119,12 @@ class TailView(PageView):
         self.zoom = LocalRange(self, lambda: tr("Back to live"))
         self.link = ChartLink(self.zoom, self)
         [tools] = join_charts(context, self.link, self.bars)
-        tools.add_to_menu(self._offer_messages)
+        self._search_selected = tools.offer_messages(context, self._search_text)
         self.time_filter = TimeFilter(self.link, context, self)
         self._is_held_by_selection = False
         self.notice = Notice(theme)
         self.masks = ListMasks(context.decoders, self)
-        self.model = TailModel(tail_columns(context.times), self.masks.of, parent=self)
+        self.model = TailModel(tail_columns(context.times, context.queue_text), self.masks.of, parent=self)
         self.grid = DataGrid(self.model, theme, several=True)
         self.foot = label(role="caption")
         self._build()
@@ -223,15 +223,6 @@ class TailView(PageView):
         topics, text = self.bar.topics, self.bar.filter_text
         among = f"topic in ({', '.join(map(quoted, topics))})" if topics else ""
         return f"{among} and ({text})" if among and text else among or text or "body_bytes >= 0"
-
-    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
-        """Offer a search for the messages stored in the selected time, with those that the buffer lacks."""
-        entry = menu.addAction(tr("Messages of the selected time"), self._search_selected)
-        entry.setEnabled(self.time_filter.is_active)
-
-    def _search_selected(self) -> None:
-        if (span := self.time_filter.span_ms) is not None:
-            self.context.navigate("messages", filter=within_times(self._search_text(), span[0], span[1] + 1))
 
     def ask_rules(self) -> TailRulesDialog:
         """Open the dialog of the colour rules."""

@@ -30,7 +30,7 @@ from gui.widgets.key_values import PAIR_HEIGHT, KeyValueList
 from gui.widgets.panel import HEAD_HEIGHT, Panel
 from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said, said_button
-from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, percent_text, rate_number, rate_text, tr
+from gui.words.text import UNKNOWN, QueueText, bytes_text, count_text, duration_text, percent_text, rate_number, rate_text, tr
 from monitoring.state import ClusterState
 
 BAR_WIDTH_MAX = 40
@@ -49,8 +49,9 @@ class QueueBars(Drawn):
 
     chosen = Signal(int)
 
-    def __init__(self, theme: ThemeManager) -> None:
+    def __init__(self, theme: ThemeManager, queue_text: QueueText) -> None:
         super().__init__(theme)
+        self._queue_text = queue_text
         self._rates: list[tuple[int, float]] = []
         self._skewed: set[int] = set()
         self.setMinimumHeight(70)
@@ -60,7 +61,7 @@ class QueueBars(Drawn):
         """Show (queue id, messages/s) pairs; ``skewed`` names the queues to mark."""
         self._rates = list(rates)
         self._skewed = set(skewed)
-        self.setAccessibleDescription(", ".join(f"{queue}: {rate_text(rate)}" for queue, rate in rates))
+        self.setAccessibleDescription(", ".join(f"{self._queue_text(queue)}: {rate_text(rate)}" for queue, rate in rates))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -68,7 +69,7 @@ class QueueBars(Drawn):
 
     def tip_at(self, at: QPointF) -> str:
         hit = self._hit(at)
-        return "" if hit is None else tr("Queue {queue}: {rate}", queue=hit[0], rate=rate_text(hit[1]))
+        return "" if hit is None else tr("Queue {queue}: {rate}", queue=self._queue_text(hit[0]), rate=rate_text(hit[1]))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         is_hit = self._hit(event.position()) is not None
@@ -132,14 +133,15 @@ class QueueBars(Drawn):
         painter.setFont(font)
         painter.setPen(QColor(self._theme.tokens.text_3))
         metrics = QFontMetrics(font)
-        widest = max((metrics.horizontalAdvance(str(queue)) for queue, _rate in self._rates), default=0) + LABEL_SPACE
+        names = [self._queue_text(queue) for queue, _rate in self._rates]
+        widest = max(map(metrics.horizontalAdvance, names), default=0) + LABEL_SPACE
         step = self._slot(0).width() + BAR_GAP if self._rates else 1
         every = max(1, math.ceil(widest / step))
-        for i, (queue, _) in enumerate(self._rates):
+        for i, name in enumerate(names):
             if i % every == 0:
                 slot = self._slot(i)
-                box = QRectF(slot.center().x() - 20, slot.bottom() + 2, 40, LABEL_HEIGHT - 2)
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, str(queue))
+                box = QRectF(slot.center().x() - widest / 2, slot.bottom() + 2, widest, LABEL_HEIGHT - 2)
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
 
 
 SKEW_WARNING = 1.5
@@ -167,6 +169,7 @@ class TopicDetail(QWidget):
         super().__init__()
         theme = context.theme
         self._times = context.times
+        self._queue_text = context.queue_text
         self._facts = facts
         self._now_ms = 0
         self._is_outside = False
@@ -177,7 +180,7 @@ class TopicDetail(QWidget):
         self.group_grid = said(
             DataGrid(self.groups, theme, row_height=Size.ROW - 4), empty="No group has a position on this topic."
         )
-        self.bars = said(QueueBars(theme), name="Write rate by queue")
+        self.bars = said(QueueBars(theme, context.queue_text), name="Write rate by queue")
         self.skew_chip = Chip(theme)
         self.bars_note = label(role="secondary", wrap=True)
         self.change_button = said_button(
@@ -259,7 +262,7 @@ class TopicDetail(QWidget):
         fullest = max(queues, key=lambda queue: queue.messages) if ratio >= SKEW_WARNING else None
         self.bars.set_rates([(queue.queue_id, queue.put_rate) for queue in queues], [fullest.queue_id] if fullest else [])
         self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if fullest else "", State.WARNING)
-        self.bars_note.setText(bars_text(queues, ratio))
+        self.bars_note.setText(bars_text(queues, ratio, self._queue_text))
         set_role(self.bars_note, "warning" if fullest else "secondary")
 
 
@@ -269,7 +272,7 @@ def _queues_text(topic: TopicRow) -> str:
     return tr("{write} write, {read} read queues", write=topic.write_queues, read=topic.read_queues)
 
 
-def bars_text(queues: list[QueueRow], ratio: float) -> str:
+def bars_text(queues: list[QueueRow], ratio: float, queue_text: QueueText) -> str:
     """Distribution of the kept messages over the queues, in a sentence."""
     rates = [queue.put_rate for queue in queues if not math.isnan(queue.put_rate)]
     if any(queue.messages < 0 for queue in queues):
@@ -282,7 +285,7 @@ def bars_text(queues: list[QueueRow], ratio: float) -> str:
     known = [queue.messages for queue in queues if queue.messages >= 0]
     return tr(
         "Queue {queue} holds {share} of the messages against an even share of {even}.",
-        queue=fullest.queue_id,
+        queue=queue_text(fullest.queue_id),
         share=_unbroken(percent_text(fullest.messages / sum(known))),
         even=_unbroken(percent_text(1 / len(known))),
     )

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from gui.models.filter_text import quoted, within_times
+from gui.models.filter_text import quoted
 from gui.models.table import ColumnTableModel
 from gui.models.topic_queues import TopicMeasure, TopicQueueRow, topic_queue_rows
 from gui.models.topics import TopicRow, queue_rows, skew, topic_group_rows
@@ -67,7 +67,9 @@ class QueuesPanel(QWidget):
         self._now_ms = 0
         self._topic = ""
         self.model = ColumnTableModel(
-            topic_queue_columns(context.times, lambda: self._now_ms, self._rates_of), lambda row: row.queue_id, parent=self
+            topic_queue_columns(context.times, context.queue_text, lambda: self._now_ms, self._rates_of),
+            lambda row: row.queue_id,
+            parent=self,
         )
         self.grid = said(DataGrid(self.model, theme), empty="No queue of this topic has been written to yet.")
         self.age = AgeNote()
@@ -92,7 +94,7 @@ class QueuesPanel(QWidget):
         self.link = window_link(context, self)
         tools, of_heat = join_charts(context, self.link, self.chart, self.heat)
         for each in (tools, of_heat):
-            each.add_to_menu(self._offer_messages)
+            each.offer_messages(context, self._search_text)
         self.tags = LazyTab(self._make_tags)
         self.switch = segments({TRAFFIC: "In and out", TAGS: "In by tag"})
         self._charts = QStackedWidget()
@@ -185,7 +187,7 @@ class QueuesPanel(QWidget):
     def _make_tags(self) -> TagChart:
         made = TagChart(self._context)
         [tools] = join_charts(self._context, self.link, made.bars)
-        tools.add_to_menu(self._offer_messages)
+        tools.offer_messages(self._context, self._search_text)
         self._chart_panel.add_action(made.legend, before=self.switch)
         return made
 
@@ -210,16 +212,8 @@ class QueuesPanel(QWidget):
         self._name_chart()
         self._charts.setCurrentIndex(int(has_tags))
 
-    def _offer_messages(self, menu: QMenu, _at: QPoint) -> None:
-        """Offer the messages that were stored in the selected time."""
-        entry = menu.addAction(tr("Messages of the selected time"), self._show_messages)
-        entry.setEnabled(self.link.selection is not None and bool(self._topic))
-
-    def _show_messages(self) -> None:
-        if self.link.selection is not None:
-            from_s, to_s = self.link.selection
-            text = within_times(f"topic = {quoted(self._topic)}", round(from_s * 1_000), round(to_s * 1_000))
-            self._context.navigate("messages", filter=text)
+    def _search_text(self) -> str:
+        return f"topic = {quoted(self._topic)}" if self._topic else ""
 
     # ---- figures -------------------------------------------------------------------------------------------------------
 
@@ -262,16 +256,16 @@ class QueuesPanel(QWidget):
         ratio = skew(queues)
         is_skewed = ratio >= SKEW_WARNING
         self.skew_chip.set(tr("Skew {ratio}×", ratio=f"{ratio:.1f}") if is_skewed else "", State.WARNING)
-        self.skew_note.setText(bars_text(queues, ratio))
+        self.skew_note.setText(bars_text(queues, ratio, self._context.queue_text))
         set_role(self.skew_note, "warning" if is_skewed else "secondary")
 
     def _show_heat(self) -> None:
         ids = [row.queue_id for row in self.model.rows][:NAMES_MAX]
-        labels = [str(queue_id) for queue_id in ids]
-        names = [tr("Queue {queue}", queue=queue_id) for queue_id in ids]
+        labels = [self._context.queue_text(queue_id) for queue_id in ids]
+        names = [tr("Queue {queue}", queue=queue) for queue in labels]
         matrix = self.rates.matrix
         if matrix.values.shape[0] in (0, len(ids)):
-            self.heat.set_matrix(labels if matrix.values.size else [], matrix, names)
+            self.heat.set_matrix([] if matrix.is_empty else labels, matrix, names)
         nothing = tr("Reading the history…") if self.rates.waiting else tr("not recorded")
         self.heat.set_note(self.rates.fault or nothing)
         self.scale.set_top(rate_text(matrix.top))
@@ -284,7 +278,7 @@ class QueuesPanel(QWidget):
         series = [f"queue:{self._topic}/{queue_id}.put_rate" for queue_id in ids]
         self.rates.show(series, from_ms, to_ms)
         self.recent.show(series, self._now_ms - SPARKLINE_MS, self._now_ms)
-        if not self.rates.matrix.values.size:
+        if self.rates.matrix.is_empty:
             self._show_heat()
         if self.switch.current == TAGS:
             self.tags.make().show_topic(self._topic, self._state, from_ms, to_ms)
@@ -294,7 +288,7 @@ class QueuesPanel(QWidget):
         marks = chart_marks(self._marks.events(from_ms, to_ms, self._topic), from_ms, to_ms)
         self.chart.set_marks(marks, self._marks.fault)
         points = {key: lines[name] for key, name in names.items()}
-        newest = self._rates_now() if self._context.time_range.between is None else {}
+        newest = self._rates_now() if self._context.time_range.is_live else {}
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault, newest)
         self._rule.show(names["put_rate"])
 

@@ -12,18 +12,21 @@ from gui.views.consumers.columns import owner_text, standing_state, standing_tex
 from gui.views.topics.columns import writes_text
 from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
-from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
+from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
 
 EMBEDDED_ONLY = frozenset({"span", "disk"})
 """Columns that an attached cluster cannot fill."""
 
 
 def topic_queue_columns(
-    times: TimeZoneChoice, now_ms: Callable[[], int], rates: Callable[[TopicQueueRow], Sequence[float] | None]
+    times: TimeZoneChoice,
+    queue_text: QueueText,
+    now_ms: Callable[[], int],
+    rates: Callable[[TopicQueueRow], Sequence[float] | None],
 ) -> list[Column[TopicQueueRow]]:
     """Columns of the queue table; times leave out today's date."""
     return [
-        number_column("queue", "Queue", lambda row: row.queue_id, str, kind=CellKind.STRONG, width=76),
+        number_column("queue", "Queue", lambda row: row.queue_id, queue_text, kind=CellKind.STRONG, width=76),
         number_column("min", "Min offset", lambda row: row.min_offset, known=True, width=96, gives_way=4),
         number_column("max", "Max offset", lambda row: row.max_offset, known=True, width=100),
         number_column("messages", "Messages", lambda row: row.messages, known=True, width=96, gives_way=1),

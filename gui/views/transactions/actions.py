@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.protocol.message.message_id import own_offset
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.transactions import AbortAtomic, CheckTransaction, EndTransaction, ResumeTransaction
+from gui.models.queue_window import queue_text
 from gui.models.transactions import WAITING, AtomicRow, TransactionRow
 from gui.theme.manager import ThemeManager
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
@@ -72,7 +73,7 @@ class TransactionDialogs:
             title=tr("Commit {name}", name=_name(row)),
             effects=[
                 tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=row.topic,
-                   queue=row.queue_id),
+                   queue=self._queue_text(row)),
                 tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset))
             ],
             verb=tr("Commit 1 transaction"),
@@ -122,9 +123,12 @@ class TransactionDialogs:
             typed=_name(row),
         )
 
+    def _queue_text(self, row: TransactionRow) -> str:
+        return queue_text(self._source.state, row.queue_id)
+
     def _facts(self, row: TransactionRow) -> list[tuple[str, str]]:
         return [
-            (tr("Would go to"), tr("{topic}, queue {queue}", topic=row.topic, queue=row.queue_id)),
+            (tr("Would go to"), tr("{topic}, queue {queue}", topic=row.topic, queue=self._queue_text(row))),
             (tr("Producers"), tr("{group}, {count} connected", group=row.group, count=max(0, row.producers))),
             (tr("Born"), self._times.full(row.born_ms)),
             (tr("Checks"), tr("{count} of {most}", count=row.check_times, most=row.check_times_max)),

@@ -216,7 +216,7 @@ class TransactionDetail(Panel):
         left_ms = shown.next_check_ms - self._now_ms
         facts = [
             (tr("Would go to") if shown.is_undecided else tr("Real topic"),
-             tr("{topic}, queue {queue}", topic=shown.topic, queue=shown.queue_id)),
+             tr("{topic}, queue {queue}", topic=shown.topic, queue=self._context.queue_text(shown.queue_id))),
             (tr("Producers"), _producers_text(shown)),
             (tr("Born"), times.shown(shown.born_ms, self._now_ms)),
             (tr("Half offset"), self._half_text(shown)),

@@ -188,8 +188,9 @@ class TransactionLists(QObject):
         self._forget()
         self._read_stale()
 
-    def search(self, words: str) -> None:
-        """Search for words, from the first page on."""
+    def search(self, text: str) -> None:
+        """Search for the words of a text, in any case, from the first page on."""
+        words = " ".join(text.casefold().split())
         if words != self.sought:
             self.sought, self._start = words, 0
             self._open_query.cancel()

@@ -102,7 +102,6 @@ class TransactionsView(PageView):
         self._state: ClusterState | None = None
         self._now_ms = 0
         self._only = ""
-        self._words: list[str] = []
         self._wanted = -1
         self._life_of: tuple[int, int, str] | None = None
         self._life_query: LatestQuery[TransactionHistory] = LatestQuery(self)
@@ -270,9 +269,8 @@ class TransactionsView(PageView):
 
     def _filter(self, text: str) -> None:
         """Filter the present rows at once, then search all rows of the broker."""
-        self._words = text.casefold().split()
         self.rows.set_filter(with_words(text, _searched_text))
-        self.lists.search(" ".join(self._words))
+        self.lists.search(text)
         self._show_texts()
 
     def _show_past(self) -> None:
@@ -382,7 +380,7 @@ class TransactionsView(PageView):
         self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided))
 
     def _show_empty(self) -> None:
-        if self._words or self._only:
+        if self.lists.sought or self._only:
             self.grid.set_empty(tr("No transaction matches this filter."), tr("Show all"), self._show_all)
         elif self.filters.current == OPEN:
             words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
