@@ -416,7 +416,7 @@ def test_the_steps_are_those_of_dead_letters_alone(view, flow):
 
 def write_anew(flow, body):
     flow.go_to(EDIT)
-    segment(flow.edit.make().mode, "Write anew").click()
+    segment(flow.edit.make().mode, "Rewrite").click()
     flow.edit.make().editor.setPlainText(body)
 
 

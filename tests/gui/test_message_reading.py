@@ -329,7 +329,7 @@ def test_the_record_has_its_times_with_milliseconds_and_zone():
 def test_the_record_of_a_second_broker_has_that_brokers_own_place():
     numbers = BrokerNumbers()
     numbers.see(["broker-a", "broker-b"])
-    facts = dict(record_facts(replace(DETAIL, physical_offset=numbers.shown_place("broker-b", 4_096)), TIMES))
+    facts = dict(record_facts(replace(DETAIL, physical_offset=numbers.shown_place("broker-b", 4_096)), TIMES, str))
 
     assert facts["Physical offset"] == "4,096"
 
