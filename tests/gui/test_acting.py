@@ -72,7 +72,7 @@ def test_topics(show_page, source, window):
     view = show_page(TopicsView, source)
     topic = view.grid.selected_row
     assert is_held(source, view.new_button)
-    found = entries(view, lambda: view._open_menu(topic, QPoint()))
+    found = entries(view, lambda: view.grid.menu_asked.emit(topic, QPoint()))
     assert held(found) == ({"Send message…", "Delete topic…"} if source.read_only else set())
     assert bool(press(view, "P")) is not source.read_only
     assert told(source, window)
@@ -90,7 +90,7 @@ def test_a_topic(show_page, source):
     view = show_page(TopicView, source)
     view.open({"topic": "orders", "tab": "settings"})
     assert is_held(source, view.send_button)
-    assert held(entries(view, view._open_more)) == ({"Delete topic…"} if source.read_only else set())
+    assert held(entries(view, view.more_button.click)) == ({"Delete topic…"} if source.read_only else set())
     settings = view.settings.make()
     assert settings.form.isEnabled() is not source.read_only
     assert (settings.note.text() == REASON) is source.read_only
@@ -100,9 +100,9 @@ def test_groups(show_page, source, window):
     view = show_page(ConsumersView, source)
     group = view.group_grid.selected_row
     assert is_held(source, view.reset_button)
-    found = entries(view, lambda: view._open_group_menu(group, QPoint()))
+    found = entries(view, lambda: view.group_grid.menu_asked.emit(group, QPoint()))
     assert held(found) == ({"Reset offsets…", "Delete group…"} if source.read_only else set())
-    assert held(entries(view, view._open_more)) == ({"Delete group…"} if source.read_only else set())
+    assert held(entries(view, view.more_button.click)) == ({"Delete group…"} if source.read_only else set())
     view.tabs.setCurrentIndex(TABS.index("offsets"))
     press(view, "Ctrl+Z")
     assert told(source, window)
@@ -113,7 +113,7 @@ def test_messages(show_page, source, window):
     view.grid.select_first()
     assert is_held(source, view.send_button)
     assert is_held(source, view.detail.resend_button)
-    found = entries(view.grid, lambda: view._open_menu(view.grid.selected_row, QPoint()))
+    found = entries(view.grid, lambda: view.grid.menu_asked.emit(view.grid.selected_row, QPoint()))
     assert held(found) == ({"Resend…", "Give to one consumer…"} if source.read_only else set())
     assert bool(press(view, "R")) is not source.read_only
     assert told(source, window)

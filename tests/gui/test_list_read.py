@@ -16,9 +16,11 @@ from gui.views.delay.waiting_panel import LEVEL, TIMERS
 from gui.views.events.view import EventsView
 from gui.views.list_read import ListRead
 from gui.views.store.view import StoreView
+from gui.widgets.basic import IconLabel
 from gui.words.text import TimeZoneChoice
 from tests.support.fake_source import FakeSource
 from tests.support.languages import shown_in
+from tests.support.shown_parts import buttons_of, words_of
 
 GRIDS = {
     BrokerSettingsView: lambda view: view.grid,
@@ -31,7 +33,7 @@ GRIDS = {
 
 def said(grid) -> str:
     """What stands in place of the rows; empty while there are rows."""
-    return grid.placeholder.text if grid._stack.currentWidget() is grid.placeholder else ""
+    return grid.placeholder.text if not grid.placeholder.isHidden() else ""
 
 
 @pytest.mark.parametrize("page", GRIDS)
@@ -47,8 +49,8 @@ def test_rows_go_when_they_are_no_longer_known_and_come_again(show_page, page):
     assert grid.model.rows == []
     assert grid.selected_row is None, "nothing can be done with what is not shown"
     assert "read" in said(grid)
-    assert REASON in grid.placeholder._detail.text()
-    assert "last read at" in grid.placeholder._detail.text()
+    assert REASON in words_of(grid.placeholder)
+    assert "last read at" in words_of(grid.placeholder)
 
     source.fail_with = None
     view.refresh()
@@ -66,9 +68,9 @@ def test_what_a_cluster_cannot_tell_is_no_fault_and_offers_no_retry(show_page, p
     view.refresh()
     view.state_changed(source.state)
     assert grid.model.rows == []
-    assert grid.placeholder._detail.text().endswith("that is why")
-    assert grid.placeholder._glyph is None
-    assert grid.placeholder._action is None or grid.placeholder._action.isHidden()
+    assert words_of(grid.placeholder).endswith("that is why")
+    assert grid.placeholder.findChild(IconLabel) is None
+    assert buttons_of(grid.placeholder) == []
 
 
 def test_the_fault_of_one_list_is_not_told_of_another(show_page):
@@ -103,11 +105,11 @@ def test_a_failed_read_is_told_in_the_language_that_is_chosen(show_page, qtbot, 
     view.refresh()
     view.state_changed(source.state)
     grid = GRIDS[page](view)
-    assert REASON in grid.placeholder._detail.text()
+    assert REASON in words_of(grid.placeholder)
     with shown_in("zh"):
-        qtbot.waitUntil(lambda: "10,000 毫秒" in grid.placeholder._detail.text())
+        qtbot.waitUntil(lambda: "10,000 毫秒" in words_of(grid.placeholder))
         assert re.search("[\u4e00-\u9fff]", said(grid)), said(grid)
-        assert grid.placeholder._action.text() == "重试"
+        assert "重试" in [button.text() for button in buttons_of(grid.placeholder)]
 
 
 def test_the_store_is_read_again_when_that_is_asked_for(show_page):
@@ -129,5 +131,5 @@ def test_tables_of_a_store_that_was_never_read_offer_it_too(show_page):
     grid = view.files.make().queue_grid
     assert said(grid) == "The store was not read."
     source.fail_with = None
-    grid.placeholder._action.click()
+    next(button for button in buttons_of(grid.placeholder) if button.text() == "Retry").click()
     assert grid.model.rows

@@ -288,7 +288,7 @@ def test_a_type_is_asked_for_by_its_word_and_the_menu_of_a_row_adds_it(typed_vie
     search(typed_view, "type:retry")
     assert {name.partition("%")[2].partition("%")[0] for name in names(typed_view)} == {"RETRY"}
     typed_view.filter.show_all()
-    typed_view._open_menu(topics["%DLQ%stock-worker"], QPoint(10, 10))
+    typed_view.grid.menu_asked.emit(topics["%DLQ%stock-worker"], QPoint(10, 10))
     menu = next(menu for menu in typed_view.findChildren(QMenu) if menu.isVisible())
     next(action for action in menu.actions() if action.text() == "Without Dead letter").trigger()
     menu.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from gui.widgets.chip import Chip
 from gui.widgets.inputs import SearchField, SegmentedControl
@@ -24,6 +24,16 @@ def segment(control: SegmentedControl, text: str) -> QPushButton:
 def chips_of(header: QWidget) -> list[str]:
     """Texts of the chips beside the title of a page."""
     return [chip.text for chip in header.findChildren(Chip) if not chip.isHidden()]
+
+
+def words_of(part: QWidget) -> str:
+    """What its labels say."""
+    return "\n".join(one.text() for one in part.findChildren(QLabel) if not one.isHidden())
+
+
+def buttons_of(part: QWidget) -> list[QPushButton]:
+    """Its buttons that are not hidden."""
+    return [one for one in part.findChildren(QPushButton) if not one.isHidden()]
 
 
 def search_for(field: SearchField, text: str) -> None:
