@@ -74,6 +74,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.filter.rejection import Rejection, Wanted, rejection
 from broker_core.protocol.grpc.reserved_properties import RESERVED as RESERVED_PROPERTIES
 from broker_core.protocol.json_body import JsonBodyError, MessageQueue
+from broker_core.protocol.message.message_id import own_offset
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK, resent_properties
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.setting_specs import SettingKind, SettingSpec, setting_specs
@@ -170,6 +171,7 @@ __all__ = [
     "names",
     "object_of",
     "open_csv",
+    "own_offset",
     "parse_field",
     "parse_filter",
     "program_name",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from broker_core.api import own_offset
 from broker_core.outside import whole_of
-from broker_core.protocol.message.message_id import own_offset
 from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, duration_text, tr

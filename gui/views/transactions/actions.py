@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QWidget
 
-from broker_core.protocol.message.message_id import own_offset
+from broker_core.api import own_offset
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.transactions import AbortAtomic, CheckTransaction, EndTransaction, ResumeTransaction
 from gui.models.queue_window import queue_text

@@ -13,8 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QWidget
 
-from broker_core.api import OrbitError
-from broker_core.protocol.message.message_id import own_offset
+from broker_core.api import OrbitError, own_offset
 from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionRow
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
