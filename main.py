@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ def main(argv: Sequence[str]) -> int:
     from broker_core.output import run_command
 
     close_to_others()
+    # Nothing multiplies matrices: a thread of numpy's for each processor would cost each start 60 ms of processor time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return run_command(partial(_run, argv))
 
 

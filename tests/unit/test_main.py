@@ -38,6 +38,16 @@ def test_the_version_is_printed():
     assert orbit("--version").stdout.startswith("orbit 0.")
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux tells them")
+def test_no_thread_is_started_for_products_of_matrices():
+    program = 'import os, main; main.main(["--version"]); import numpy; print(len(os.listdir("/proc/self/task")))'
+    environment = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=MAIN.parent, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[-1] == "1"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
