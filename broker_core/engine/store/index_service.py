@@ -2,7 +2,8 @@
 
     catch up  the log is read from where the index ends, its keys are added to the last file, a new file follows a full one
     query     records that are not indexed are read first, so that a message is found as soon as its put has returned
-    open      files that are damaged, missing or of doubtful content are dropped, and built again from the log
+    open      files that are damaged or of doubtful content are dropped; what is missing is built from the log behind the
+              opening, so that puts do not wait for it, and before it where it is more than `LATER_BYTES`
 
 The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it. Where RocketMQ loses
 keys (it drops the last file after a crash), the log is read again.
@@ -35,6 +36,9 @@ from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, MAGIC_V1, M
 
 WINDOW_BYTES = 512 * 1024
 """Bytes read at a time; between two windows other threads run (5 ms with small messages)."""
+
+LATER_BYTES = 2 << 30
+"""Bytes of the log without keys with which the store opens: a query waits until they have theirs, half a second a GiB."""
 
 DAMAGED_BYTES = 16 * 1024 * 1024
 """Bytes read at a damaged place; half of it is more than a record has."""
@@ -97,7 +101,7 @@ class IndexService:
     # ---- opening -------------------------------------------------------------------------------------------------------
 
     def open(self, found: FoundAtOpen, progress: Progress) -> None:
-        """Load the files and complete them; if read-only, the first query does that.
+        """Load the files, and complete them where more than `LATER_BYTES` are missing; if read-only, the first query does both.
 
         Without room for the index the store opens nevertheless, and a later `catch_up` continues.
 
@@ -110,11 +114,19 @@ class IndexService:
         if self._read_only:
             return
         try:
-            self.catch_up(progress)
+            self._load_pending()
+            if self.backlog_bytes > LATER_BYTES:
+                self.catch_up(progress)
         except OSError as error:
             if not is_no_space(error):
                 raise
             _log.warning("the index in %s cannot grow: %s. Free some room on the disk", self._directory, error.strerror)
+
+    def _load_pending(self) -> None:
+        with self._lock:
+            if self._pending is not None:
+                self._recover(self._pending)
+                self._pending = None
 
     def _recover(self, found: FoundAtOpen) -> None:
         """Load the sound files, and find the offset in the log from which keys are missing."""
@@ -250,10 +262,7 @@ class IndexService:
         """
         if not self._is_enabled:
             return
-        with self._lock:
-            if self._pending is not None:
-                self._recover(self._pending)
-                self._pending = None
+        self._load_pending()
         start, end = self._position, self._commit_log.end
         while self._position < end:
             with self._lock:

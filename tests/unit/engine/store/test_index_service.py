@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from broker_core.engine.store import index_service
 from broker_core.engine.store.checkpoint import read_checkpoint
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.errors import StoreError
@@ -201,13 +202,41 @@ def test_a_lost_log_leaves_no_key_behind(filled):
         assert bodies(store.query("Orders", "every", max_count=9)) == [2, 1, 0]
 
 
-def test_building_anew_is_told(filled):
+@pytest.fixture
+def lost(filled):
+    """A store without its index, and what the index held."""
+    before = contents(filled)
     for path in index_files(filled):
         path.unlink()
+    return filled, before
+
+
+def test_much_that_is_missing_is_built_before_the_store_opens_and_told(lost, monkeypatch):
+    bench, before = lost
+    monkeypatch.setattr(index_service, "LATER_BYTES", 0)
     told: list[tuple[str, int, int]] = []
-    with filled.open(progress=lambda *facts: told.append(facts)) as store:
+    with bench.open(progress=lambda *facts: told.append(facts)) as store:
         end = store.commit_log_max_offset
-    assert ("building the index", end, end) in told
+        assert ("building the index", end, end) in told
+        assert len(index_files(bench)) == len(before)
+    assert contents(bench) == before
+
+
+def test_puts_do_not_wait_for_the_little_that_is_missing_and_queries_find_all(lost):
+    bench, _ = lost
+    told: list[str] = []
+    with bench.open(progress=lambda step, *_figures: told.append(step)) as store:
+        assert "building the index" not in told
+        put_some(bench, store, [COUNT])
+        assert bodies(store.query("Orders", f"u{COUNT}", max_count=1)) == [COUNT]
+        assert_complete(store, COUNT + 1)
+
+
+def test_a_store_that_is_closed_at_once_has_its_whole_index(lost):
+    bench, before = lost
+    with bench.open():
+        pass
+    assert contents(bench) == before
 
 
 def test_a_store_keeps_the_sizes_of_its_index_files(filled):
