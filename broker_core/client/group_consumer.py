@@ -94,7 +94,7 @@ class GroupConsumer(OpenedClient):
         self._pulls[queue] = asyncio.create_task(self._pull_loop(process_queue), name=name)
 
     async def _pull_loop(self, process_queue: ProcessQueue) -> None:
-        told = ""
+        logged = ""  # the reason that was logged since the last pull that worked
         while not process_queue.dropped:
             if not process_queue.has_room(self._config):
                 await asyncio.sleep(self._config.flow_control_pause_ms / 1000)
@@ -103,12 +103,12 @@ class GroupConsumer(OpenedClient):
             try:
                 process_queue = await self._pull(process_queue)
             except (NetworkError, RemoteError, CodecError) as error:
-                if error.message != told:  # once, however often it is tried
+                if error.message != logged:
                     logger.warning("pull from %s is tried again until it works: %s", process_queue.queue, error)
-                    told = error.message
+                    logged = error.message
                 await asyncio.sleep(self._config.pull_retry_ms / 1000)
                 continue
-            told = ""
+            logged = ""
             if process_queue.next_offset == before:
                 # A broker that does not hold pulls must not be asked in a tight loop.
                 await asyncio.sleep(self._config.flow_control_pause_ms / 1000)

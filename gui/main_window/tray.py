@@ -214,10 +214,10 @@ class Tray(QObject):
         paused = live_feed.paused
         live = menu.addAction(icon("play" if paused else "pause", colour), tr("Go on") if paused else tr("Pause the figures"))
         live.triggered.connect(live_feed.toggle)
-        tells = menu.addAction(tr("Notify through the desktop"))
-        tells.setCheckable(True)
-        tells.setChecked(is_on(settings, SYSTEM_NOTICES_KEY, default=True))
-        tells.triggered.connect(lambda on: settings.setValue(SYSTEM_NOTICES_KEY, on))
+        notifies = menu.addAction(tr("Notify through the desktop"))
+        notifies.setCheckable(True)
+        notifies.setChecked(is_on(settings, SYSTEM_NOTICES_KEY, default=True))
+        notifies.triggered.connect(lambda on: settings.setValue(SYSTEM_NOTICES_KEY, on))
         menu.addSeparator()
         menu.addAction(icon("x", colour), tr("Quit")).triggered.connect(self.quit_asked)
 

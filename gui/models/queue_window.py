@@ -107,7 +107,10 @@ def write_queues(state: ClusterState | None, topic: str) -> list[int]:
 
 
 def own_queue(state: ClusterState | None, shown: int, broker_name: str) -> tuple[str, int]:
-    """Broker of a queue, and its number there; ``broker_name`` is that of the only one, and one that is not known is empty."""
+    """Name of the broker of a queue, and id of the queue there.
+
+    With one broker the name is ``broker_name``; with several, that of a broker that is not known is empty.
+    """
     brokers = state.catalog.brokers if state is not None else []
     if len(brokers) < 2 or shown < 0:
         return broker_name, shown

@@ -105,6 +105,8 @@ class ValueGrid(pg.GraphicsObject):
 
 
 class TimeAxis(pg.AxisItem):
+    """Round times of the chosen zone, as `gui.plots.value_scale` has them for axes painted by hand."""
+
     def __init__(self, times: TimeZoneChoice) -> None:
         super().__init__("bottom")
         self._times = times

@@ -18,10 +18,11 @@ AXIS_HEIGHT = 18
 """Of the texts below a box, px."""
 TIMES_MAX = 6
 TIME_WIDTH = 90
-"""Distance of times, px."""
+"""Least distance of round times, px."""
 _TIMES_MIN = 2.5
 """Steps in a span, so that at least one round time is in it: neighbours of `_STEPS_S` differ by this factor at most."""
 TIME_GAP = 8
+"""Least space between the texts of two times, px."""
 _SLACK = 1e-3
 """Of a step: times of today are exact to a quarter of a microsecond."""
 _STEPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800,
@@ -109,4 +110,5 @@ def paint_value_axis(painter: QPainter, plot: QRectF, top: float, step: float, t
 
 
 def value_text(value: float, step: float) -> str:
+    """A value of an axis, with the digits that a step below 1 needs."""
     return f"{value:.6g}" if step < 1 else short_count_text(value)

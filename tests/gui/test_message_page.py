@@ -106,8 +106,8 @@ def test_an_event_names_its_protocol(kind, protocol, words):
 
 def test_protocols_of_a_line_are_those_of_its_events():
     line = fake_lifeline()
-    told = life_events(replace(line, protocol=["gRPC", *[""] * (len(line.at_ms) - 1)]), str)
-    assert [event.protocol for event in told[:2]] == ["gRPC", ""]
+    events = life_events(replace(line, protocol=["gRPC", *[""] * (len(line.at_ms) - 1)]), str)
+    assert [event.protocol for event in events[:2]] == ["gRPC", ""]
 
 
 def test_a_resent_copy_leads_to_the_life_line_of_its_own(view):

@@ -85,9 +85,9 @@ def test_the_ring_shows_the_newest_first_and_lets_the_oldest_go(qtmodeltester, q
 
 
 def test_a_row_comes_out_as_it_went_in():
-    told = followed(2, first=7, tag="退款", rule=0)
-    told.keys[1], told.unique_key[1], told.body_start[1] = "", "\ud800", b"\x00\xff"
-    first, second = (unpacked(row, nothing_masked) for row in pack_followed(told, 40, [State.CRITICAL]))
+    page = followed(2, first=7, tag="退款", rule=0)
+    page.keys[1], page.unique_key[1], page.body_start[1] = "", "\ud800", b"\x00\xff"
+    first, second = (unpacked(row, nothing_masked) for row in pack_followed(page, 40, [State.CRITICAL]))
     assert first == TailRow(
         40, "orders", 0, 7, 700, NOW_MS, NOW_MS - 3, 7, "退款", "K-7", "U-7", b'{"a":1}', State.CRITICAL
     )  # fmt: skip

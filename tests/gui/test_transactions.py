@@ -111,8 +111,8 @@ def test_the_board_without_figures_knows_nothing():
 
 
 def test_the_board_of_an_attached_cluster_says_what_brokers_do_not_tell():
-    told = {card.key: card for card in board_picture(board_figures({}), TAKEN_MS, -1, is_from_outside=True).cards()}
-    assert [told[key].fact for key in ("committed", "rolled back")] == ["not reported", "not reported"]
+    cards = {card.key: card for card in board_picture(board_figures({}), TAKEN_MS, -1, is_from_outside=True).cards()}
+    assert [cards[key].fact for key in ("committed", "rolled back")] == ["not reported", "not reported"]
     own = board_picture(board_figures(STATE.totals), TAKEN_MS, -1).cards()
     assert not [card for card in own if card.fact == "not reported"]
 

@@ -38,7 +38,7 @@ def test_the_version_is_printed():
     assert orbit("--version").stdout.startswith("orbit 0.")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux tells them")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
 def test_no_thread_is_started_for_products_of_matrices():
     program = 'import os, main; main.main(["--version"]); import numpy; print(len(os.listdir("/proc/self/task")))'
     environment = {name: text for name, text in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

@@ -2,8 +2,8 @@
 
     catch up  the log is read from where the index ends, its keys are added to the last file, a new file follows a full one
     query     records that are not indexed are read first, so that a message is found as soon as its put has returned
-    open      files that are damaged or of doubtful content are dropped; what is missing is built from the log behind the
-              opening, so that puts do not wait for it, and before it where it is more than `LATER_BYTES`
+    open      files that are damaged or of doubtful content are dropped. Missing keys are added after the store has opened,
+              because puts do not need them; keys of more than `LATER_BYTES` of the log are added before
 
 The index adds nothing to the log; losing it costs the time to read the log again. Puts do nothing for it. Where RocketMQ loses
 keys (it drops the last file after a crash), the log is read again.
@@ -38,7 +38,9 @@ WINDOW_BYTES = 512 * 1024
 """Bytes read at a time; between two windows other threads run (5 ms with small messages)."""
 
 LATER_BYTES = 2 << 30
-"""Bytes of the log without keys with which the store opens: a query waits until they have theirs, half a second a GiB."""
+"""The store opens while the keys of at most this much of the log are missing. A query adds them first, and holds up the loop of
+the broker for half a second a GiB.
+"""
 
 DAMAGED_BYTES = 16 * 1024 * 1024
 """Bytes read at a damaged place; half of it is more than a record has."""
@@ -101,7 +103,7 @@ class IndexService:
     # ---- opening -------------------------------------------------------------------------------------------------------
 
     def open(self, found: FoundAtOpen, progress: Progress) -> None:
-        """Load the files, and complete them where more than `LATER_BYTES` are missing; if read-only, the first query does both.
+        """Load the files; add the keys of more than `LATER_BYTES` of the log at once. If read-only, the first query does both.
 
         Without room for the index the store opens nevertheless, and a later `catch_up` continues.
 

@@ -45,7 +45,7 @@ class TailBar(QWidget):
         self.filter.use_names(self.names)
         self._chips = row(spacing=6)
         self._last_filter = ""
-        """The filter when `changed` was last emitted, or as it was set."""
+        """The filter at the last `changed`, or the one that was set since."""
         self.topic.setFixedWidth(150)
         line = row(self.topic, (self.filter, 1))
         line.insertLayout(0, self._chips)
