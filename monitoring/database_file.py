@@ -27,7 +27,6 @@ class DatabaseForm:
         synchronous: ``FULL``, or ``NORMAL`` where a power failure may take the last commits.
         wait_seconds: For the lock of another process.
         page_bytes: Of a new file.
-        cache_kib: SQLite's cache.
         is_checked: Whether the whole file is checked for damage; for small ones.
     """
 
@@ -37,7 +36,6 @@ class DatabaseForm:
     synchronous: str
     wait_seconds: float
     page_bytes: int = 4_096
-    cache_kib: int = 2_000
     is_checked: bool = False
 
     def open(self, path: Path) -> sqlite3.Connection:
@@ -47,7 +45,6 @@ class DatabaseForm:
             connection.execute(f"PRAGMA page_size={self.page_bytes}")
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA synchronous={self.synchronous}")
-            connection.execute(f"PRAGMA cache_size=-{self.cache_kib}")
             (found,) = connection.execute("PRAGMA user_version").fetchone()
             if found > self.version:
                 raise StoreError(

@@ -21,7 +21,6 @@ OPENING_SECONDS = 0.25
 """How long each attempt to open waits for a lock; the caller tries again, and may have to stop meanwhile."""
 PRESENT = "present"
 """Name in ``meta``: the end of the newest sample, ms. Runs that begin later were recorded while the clock was ahead."""
-CACHE_KIB = 16 * 1024
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (begin_ms INTEGER PRIMARY KEY, end_ms INTEGER NOT NULL);
@@ -50,7 +49,7 @@ CREATE TABLE IF NOT EXISTS letter_notes (
 CREATE INDEX IF NOT EXISTS letter_notes_by_change ON letter_notes (changed);
 CREATE TABLE IF NOT EXISTS group_notes (grp TEXT PRIMARY KEY, text TEXT NOT NULL, changed INTEGER NOT NULL) WITHOUT ROWID;
 """
-_FORM = DatabaseForm("history", FORMAT, _TABLES, "NORMAL", OPENING_SECONDS, page_bytes=8_192, cache_kib=CACHE_KIB)
+_FORM = DatabaseForm("history", FORMAT, _TABLES, "NORMAL", OPENING_SECONDS, page_bytes=8_192)
 
 
 def open_database(path: Path) -> sqlite3.Connection:

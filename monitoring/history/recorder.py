@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -185,8 +185,8 @@ class Recorder:
     def _write_journal(self) -> None:
         block = self.block
         assert block is not None
-        first = self._journaled + 1
-        data = block.journal(first)
+        with self.lock:
+            first, data = block.pack()
         with transaction(self._connection):
             self._connection.execute("INSERT OR REPLACE INTO journal VALUES (?, ?)", (first, data))
             self._write_run(block.last)
@@ -203,11 +203,15 @@ class Recorder:
         if block is None:
             return
         try:
-            rows = self._rows(block)
+            with transaction(self._connection):
+                self._replaced.go_on(block.last + 1)
+            # Part by part, because the rows of thousands of queues take megabytes. Until the end a query reads the block, not
+            # these rows, and after a crash they are made again from the journal.
+            for rows in self._rows(block):
+                with transaction(self._connection):
+                    self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
             with self.lock:
                 with transaction(self._connection):
-                    self._replaced.go_on(block.last + 1)
-                    self._connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
                     self._connection.execute("DELETE FROM journal")
                     self._write_run(block.last)
                     if ends:
@@ -218,16 +222,17 @@ class Recorder:
             self.forget()
             raise
 
-    def _rows(self, block: OpenBlock) -> list[RowTuple]:
-        made: list[RowTuple] = []
-        for part in block.kinds():
-            made += self._rows_of(block, part)
-        seen = {subject for part in block.kinds() for subject in part.subjects}
+    def _rows(self, block: OpenBlock) -> Iterator[list[RowTuple]]:
+        seen: set[int] = set()
+        for part in block.rows():
+            yield self._rows_of(block, part)
+            seen.update(part.subjects)
+        gone: list[RowTuple] = []
         for subject in [subject for subject in self._held if subject not in seen]:
             # The subject is gone: its values are unknown from here on.
             layout, data = self._held.pop(subject)
-            made.append((0, subject, block.begin, 1, layout, np.full(len(data) // 8, np.nan).tobytes()))
-        return made
+            gone.append((0, subject, block.begin, 1, layout, np.full(len(data) // 8, np.nan).tobytes()))
+        yield gone
 
     def _rows_of(self, block: OpenBlock, part: SubjectRows) -> list[RowTuple]:
         layout = self._numbers.layout(part.figures)
