@@ -303,7 +303,10 @@ class FrameDecoder:
                 position += 4 + total
                 yield command
         finally:
-            self._buffer = bytearray(source[position:]) if position or source is not self._buffer else self._buffer
+            if position < available:
+                self._buffer = bytearray(source[position:]) if position or source is not self._buffer else self._buffer
+            elif self._buffer:
+                self._buffer = bytearray()
 
     def _long_header_error(self, length: int) -> FrameError:
         text = f"a header of {length:,} bytes is more than the {self._header_bytes_max:,} allowed"

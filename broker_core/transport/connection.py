@@ -379,12 +379,11 @@ class Connection(asyncio.BufferedProtocol):
         self.is_mute = False
         self.bytes_in += len(data)
         self._in_read = True
-        if self._decoder.pending_bytes == 0:
-            self.partial_since = now
-        commands = self._decoder.feed(data, self.express)
+        decoder, has_frame = self._decoder, False
+        commands = decoder.feed(data, self.express)
         try:
             for command in commands:
-                self.partial_since = now
+                has_frame = True
                 if command is not TAKEN:
                     self._take(command)
                 if self._is_turn_full():
@@ -394,10 +393,14 @@ class Connection(asyncio.BufferedProtocol):
                         return
                 if self.is_closed:
                     return
-            if self._decoder.taken:
+            has_frame = has_frame or decoder.taken > 0
+            decoder.taken = 0
+            if decoder.pending_bytes == 0:
+                self.partial_since = math.inf
+            elif has_frame or self.partial_since == math.inf:
                 self.partial_since = now
-                self._decoder.taken = 0
-            self._keep_partial()
+            if self._budget is not None:
+                self._keep_partial(self._budget, decoder.pending_bytes)
         except FrameError as error:
             self._break_off(error, data)
         finally:
@@ -408,14 +411,8 @@ class Connection(asyncio.BufferedProtocol):
     def _is_turn_full(self) -> bool:
         return self._unsent_body_bytes >= self._turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX
 
-    def _keep_partial(self) -> None:
+    def _keep_partial(self, budget: FrameBudget, pending: int) -> None:
         """Account for the rest of the bytes received: nothing, or the beginning of a frame."""
-        pending = self._decoder.pending_bytes
-        budget = self._budget
-        if pending == 0:
-            self.partial_since = math.inf
-        if budget is None:
-            return
         if pending <= self._limits.partial_bytes_free:
             budget.release(self)
         elif self not in budget:

@@ -42,7 +42,7 @@ class FrameBudget:
     def release(self, owner: Hashable) -> None:
         """Release the room of ``owner`` and drop its waiting reservation."""
         self._sum -= self._taken.pop(owner, 0)
-        if any(waiting is owner for waiting, _, _ in self._waiting):
+        if self._waiting and any(waiting is owner for waiting, _, _ in self._waiting):
             self._waiting = deque(item for item in self._waiting if item[0] is not owner)
         while self._waiting and self._fits(self._waiting[0][1]):
             next_owner, size, granted = self._waiting.popleft()

@@ -220,13 +220,15 @@ class PullKernel:
         """Note the pulls that were served, each of which took so long."""
         broker, lanes = self._broker, self._table.lanes.lanes
         broker.counters.get_took(seconds)
+        peer.requests_in += self._state[k.TAKEN]
         pulls, messages, size, counted = 0, 0, 0, ("", "")
         for lane in self._table.touched():
             known = self._lanes[lane]
             assert known is not None
             terms = known.terms
             if counted != (terms.topic, terms.group):  # most reads are those of one consumer, of several queues
-                self._count(peer, counted, pulls, messages, size)
+                if pulls:
+                    broker.counters.got(*counted, messages, size, pulls)
                 pulls, messages, size, counted = 0, 0, 0, (terms.topic, terms.group)
             of_lane = lanes[lane + p.P_PULLS : lane + p.P_COMMITTED + 1].tolist()
             lanes[lane + p.P_PULLS : lane + p.P_COMMITTED] = _NOTHING
@@ -235,13 +237,7 @@ class PullKernel:
             broker.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
             if terms.flags & FLAG_COMMIT_OFFSET:
                 broker.offsets.commit(terms.group, terms.topic, terms.queue_id, of_lane[3])
-        self._count(peer, counted, pulls, messages, size)
-
-    def _count(self, peer: FramePeer, counted: tuple[str, str], pulls: int, messages: int, size: int) -> None:
-        """Count pulls of a topic by a group."""
-        if pulls:
-            peer.requests_in += pulls
-            self._broker.counters.got(*counted, messages, size, pulls)
+        broker.counters.got(*counted, messages, size, pulls)
 
 
 def _is_help(help_: Callable[[], bool]) -> bool:
