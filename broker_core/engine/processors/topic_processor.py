@@ -143,15 +143,11 @@ class TopicProcessor:
         topic = self._state.topics.get(name)
         if topic is None:
             return command.reply(ResponseCode.TOPIC_NOT_EXIST, f"topic[{name}] not exist")
-        store = self._state.store
-        table = {
-            MessageQueue(name, self._state.config.broker_name, queue_id): {
-                "lastUpdateTimestamp": max(store.last_store_time(name, queue_id), 0),
-                "maxOffset": max(store.max_offset(name, queue_id), 0),
-                "minOffset": max(store.min_offset(name, queue_id), 0),
-            }
-            for queue_id in range(topic.write_queues)
-        }
+        table = {}
+        for queue_id in range(topic.write_queues):
+            low, high, last_ms = (max(figure, 0) for figure in self._state.store.standing(name, queue_id))
+            queue = MessageQueue(name, self._state.config.broker_name, queue_id)
+            table[queue] = {"lastUpdateTimestamp": last_ms, "maxOffset": high, "minOffset": low}
         return command.reply(body=emit({"offsetTable": table}))
 
     def consumers_of(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:

@@ -58,7 +58,7 @@ class MessageStore:
         get_messages, get_stored_messages, read_run, pull_reads, queue_units, unit_bytes, query: See `MessageReads`.
         is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
         record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
-        queues, min_offset, max_offset, stored_max_offset, offset_by_time, store_time, time_span, last_store_time,
+        queues, min_offset, max_offset, stored_max_offset, standing, offset_by_time, store_time, time_span,
         next_file_offset, first_physical_offset, stats, flush_runs, inside: See `QueueFigures`.
         flush, clean, clean_queues: See `StoreParts`.
         delay_levels: Of the setting.
@@ -118,10 +118,10 @@ class MessageStore:
         self.min_offset = figures.min_offset
         self.max_offset = figures.max_offset
         self.stored_max_offset = figures.stored_max_offset
+        self.standing = figures.standing
         self.offset_by_time = figures.offset_by_time
         self.store_time = figures.store_time
         self.time_span = figures.time_span
-        self.last_store_time = figures.last_store_time
         self.next_file_offset = figures.next_file_offset
         self.first_physical_offset = figures.first_physical_offset
         self.stats = figures.stats

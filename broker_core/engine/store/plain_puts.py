@@ -64,7 +64,7 @@ class PlainPuts:
         self._out = anonymous(OUT_BYTES)
         self._touched = anonymous(_WORD * s.TOUCHED_COLUMNS * s.TOUCHED_MAX).cast("q")
         self._source = b""
-        self._counted: list[tuple[str, int, int, int]] = []
+        self._counted: dict[str, tuple[int, int, int]] = {}
         self._mapped: mmap.mmap | None = None
         rows = parts.queues.rows
         queues, dirty, units = rows.addresses
@@ -163,14 +163,16 @@ class PlainPuts:
         return found
 
     def take_counts(self) -> list[tuple[str, int, int, int]]:
-        """What was stored since the last call: topics of queues, with puts, messages and bytes of records."""
+        """What was stored since the last call: topics, with puts, messages and bytes of records."""
         self.keep_counts()
-        counted, self._counted = self._counted, []
-        return counted
+        counted, self._counted = self._counted, {}
+        return [(topic, *sums) for topic, sums in counted.items()]
 
     def keep_counts(self) -> None:
         """Take the counts of all queues out of their rows, of which one goes perhaps."""
-        for one in self._parts.queues.rows.take_counts():
-            queue = self._parts.queues.at(one.row)
+        counted = self._counted
+        for row, puts, messages, size in self._parts.queues.rows.take_counts():
+            queue = self._parts.queues.at(row)
             if queue is not None:
-                self._counted.append((queue.topic, one.puts, one.messages, one.size))
+                before = counted.get(queue.topic, (0, 0, 0))
+                counted[queue.topic] = before[0] + puts, before[1] + messages, before[2] + size

@@ -38,6 +38,15 @@ class QueueFigures:
         stored = self.stored_max_offset(topic, queue_id)
         return stored if end is None else min(stored, end)
 
+    def standing(self, topic: str, queue_id: int) -> tuple[int, int, int]:
+        """`min_offset` and `max_offset` of a queue, and the store time of its last message from memory, -1 if unknown."""
+        queue = self._queues.by_key.get((topic, queue_id))
+        if queue is None:
+            return 0, 0, -1
+        end = None if self._parts.visibility is None else self._parts.visibility.end(topic, queue_id)
+        high = queue.max_offset
+        return queue.min_offset, high if end is None else min(high, end), queue.last_store_ms
+
     def stored_max_offset(self, topic: str, queue_id: int) -> int:
         """Offset of a queue's next message, hidden ones included; 0 for an unknown queue."""
         queue = self._queues.by_key.get((topic, queue_id))
@@ -69,11 +78,6 @@ class QueueFigures:
         with self._lock:
             first = store_time(self._commit_log, queue, queue.min_offset)
             return first, store_time(self._commit_log, queue, queue.max_offset - 1)
-
-    def last_store_time(self, topic: str, queue_id: int) -> int:
-        """Store time of a queue's last message, from memory; -1 if unknown."""
-        queue = self._queues.by_key.get((topic, queue_id))
-        return queue.last_store_ms if queue else -1
 
     # ---- the log -------------------------------------------------------------------------------------------------------
 

@@ -250,9 +250,7 @@ class _QueueColumns:
         store, queues = self._engine.store, self._inventory.queues
         for row in rows:
             topic, queue_id = queues[row]
-            self.low[row] = store.min_offset(topic, queue_id)
-            self.high[row] = store.max_offset(topic, queue_id)
-            self._last[row] = store.last_store_time(topic, queue_id)
+            self.low[row], self.high[row], self._last[row] = store.standing(topic, queue_id)
 
 
 class _PositionColumns:

@@ -164,7 +164,7 @@ def test_arrivals_are_told_inside_the_put(bench):
         put = store.put(message(queue_id=3))
         now = bench.clock.now_ms
         assert arrivals == [Arrival("Orders", 3, 0, tags_code("TagA"), now, put.physical_offset, put.wrote_bytes)]
-        assert store.last_store_time("Orders", 3) == now
+        assert store.standing("Orders", 3) == (0, 1, now)
 
 
 def test_who_asks_for_topics_is_told_of_those_alone_from_then_on(bench):
@@ -441,7 +441,7 @@ def test_unknown_places_have_no_record(bench):
     store = bench.open()
     put = store.put(message())
     assert [store.record_at(offset) for offset in (-1, 1, put.wrote_bytes, 1 << 40)] == [None] * 4
-    assert store.last_store_time("Nobody", 0) == -1
+    assert store.standing("Nobody", 0) == (0, 0, -1)
     assert (store.min_offset("Nobody", 0), store.max_offset("Nobody", 0)) == (0, 0)
 
 
