@@ -36,7 +36,7 @@ class PullAdmission:
         return self.wanted(terms)
 
     def admit_plain(self, pull: PlainPull) -> MessageFilter:
-        """`admit` for a pull of a codec: checked again only when a setting, a topic, a group or a subscription changed."""
+        """`admit` for a pull of the kernel: checked again only when a setting, a topic, a group or a subscription changed."""
         terms, grant, state = pull.terms, pull.grant, self._state
         subscription, is_broadcasting = None, False
         if not terms.flags & FLAG_SUBSCRIPTION and (group := state.consumers.group(terms.group)) is not None:

@@ -21,7 +21,7 @@ from broker_core.engine.processors.pull_request import (
 )
 from broker_core.engine.store.results import Arrival, GetResult, GetStatus, LogPlace, RecordRun
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.peer import FramePeer, Peer
+from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
@@ -94,8 +94,8 @@ class PullProcessor:
         fields = answer_fields(broker_id, run.next_offset, run.min_offset, run.max_offset)
         return command.reply(ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
 
-    def handle_plain(self, peer: FramePeer, pull: PlainPull) -> RemotingCommand | None:
-        """Serve a pull of a codec: `handle` without fields. None when it is held, or answered from a template.
+    def handle_plain(self, peer: Peer, pull: PlainPull) -> RemotingCommand | None:
+        """Serve a pull that the kernel knows and leaves: `handle` without fields. None when it is held.
 
         Raises `RequestRefusedError`.
         """
@@ -104,11 +104,8 @@ class PullProcessor:
         run = self._begin(peer, terms, pull.offset, pull.committed, takes_all=wanted.takes_all)
         if run is None:
             return self._serve(peer, _Pull(pull.opaque_number, pull.serialize_type, terms, pull.offset, wanted))
-        head = pull.found_head(
-            pull.opaque, pull.grant.broker_id, run.next_offset, run.min_offset, run.max_offset, run.total_bytes
-        )
-        peer.send_parts([head, *run.slices], len(head) + run.total_bytes)
-        return None
+        fields = answer_fields(pull.grant.broker_id, run.next_offset, run.min_offset, run.max_offset)
+        return pull.reply(ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
 
     def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> RecordRun | None:
         """Note a pull that passed all checks, and read its messages the quick way; None where that is not possible.
