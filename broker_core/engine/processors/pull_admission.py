@@ -47,7 +47,6 @@ class PullAdmission:
         grant.seen = ()
         wanted = self.admit(terms, lite=pull.is_lite)
         if wanted.takes_all:
-            grant.broker_id = self.suggested_broker(terms.group, slow=False)
             # From before the check, so that a pull which created its group is checked once more.
             grant.seen = seen
         return wanted

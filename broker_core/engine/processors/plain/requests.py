@@ -67,15 +67,13 @@ class PlainSend(NamedTuple):
 class PullGrant:
     """Whether pulls with the same terms may have every message; `PullAdmission` keeps it with their common part.
 
-    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again. ``broker_id`` is
-    where they should pull next.
+    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again.
     """
 
-    __slots__ = ("broker_id", "seen")
+    __slots__ = ("seen",)
 
     def __init__(self) -> None:
         self.seen: tuple[object, ...] = ()
-        self.broker_id = 0
 
 
 class PlainPull(NamedTuple):
