@@ -18,7 +18,6 @@ from pathlib import Path
 
 from broker_core.api import StoreError, UsageError
 from broker_core.worker.questions.alerts import (
-    AdoptAlerts,
     AlertCommand,
     AlertPage,
     AlertQuery,
@@ -35,7 +34,6 @@ from broker_core.worker.questions.lifecycle import Done
 from monitoring.alert_posts import PostOrder, Send, WebhookPoster
 from monitoring.alert_rules import (
     DEFAULT_RULES,
-    FIRST_RULE_IDS,
     FOREVER,
     RULES_MAX,
     AlertRule,
@@ -268,8 +266,6 @@ class AlertKeeper:
                 self._events.append(Occurred("action", "alert.webhook: " + (url.strip() or "—"), self._clock()))
             case TryAlertWebhook():
                 self._try_webhook()
-            case AdoptAlerts(text, webhook):
-                self._adopt(text, webhook)
             case MarkAlertsTold(change_id):
                 self._store.set_values(told=str(max(change_id, self._told)))
 
@@ -298,18 +294,8 @@ class AlertKeeper:
         until = "until it is unmuted" if until_ms == FOREVER else f"for {minutes:,} min"
         self._note("muted" if until_ms else "unmuted", rule, subject, until if until_ms else "")
 
-    def _adopt(self, text: str, webhook: str) -> None:
-        if self._is_adopted:
-            return
-        kept = rules_from_json(text) if text else list(self._watch.rules)
-        ids = FIRST_RULE_IDS | {rule.rule_id for rule in kept}
-        rules = [*kept, *(rule for rule in DEFAULT_RULES if rule.rule_id not in ids)][:RULES_MAX] if text else kept
-        if webhook:
-            check_url(webhook)
-        self._set(rules, adopted="1", offered=_SHIPPED_IDS, webhook=webhook or self._store.value("webhook"))
-
-    def _set(self, rules: list[AlertRule], **values: str) -> None:
-        self._store.set_rules(rules, **values)
+    def _set(self, rules: list[AlertRule]) -> None:
+        self._store.set_rules(rules)
         self._revision += 1
         self._judge_by(rules)
 
@@ -328,10 +314,6 @@ class AlertKeeper:
     def _told(self) -> int:
         return int(self._store.value("told", "0"))
 
-    @property
-    def _is_adopted(self) -> bool:
-        return self._store.value("adopted") == "1"
-
     def _page(self, query: ReadAlerts) -> AlertPage:
         found = [(rule.rule_id, one) for rule in self._watch.rules for one in self._watch.findings(rule.rule_id)]
         found.sort(key=lambda one: not one[1].is_firing)
@@ -343,7 +325,6 @@ class AlertKeeper:
         return AlertPage(
             revision=self._revision,
             rules="" if query.revision == self._revision else rules_to_json(self._watch.rules),
-            wants_adoption=not self._is_adopted,
             webhook=self._store.value("webhook"),
             looked_ms=self._watch.looked_ms,
             found_rule=[rule_id for rule_id, _one in shown],

@@ -122,8 +122,6 @@ DEFAULT_RULES = (
     AlertRule("put", "Puts are slow", "totals.put_p99_ms", True, 500, 60_000),
 )
 """The rules of a new cluster. A user may change, mute, disable and delete them."""
-FIRST_RULE_IDS = frozenset({"lag", "behind", "dead-letters", "given-up", "late", "disk", "put"})
-"""The rules of `DEFAULT_RULES` that windows already had when they stored the rules themselves."""
 
 
 def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str], Ints]:
@@ -276,7 +274,7 @@ def rules_to_json(rules: Iterable[AlertRule]) -> str:
 
 
 def rules_from_json(text: str) -> list[AlertRule]:
-    """Parse rules, also from the file ``alerts.json`` of windows that stored the rules themselves.
+    """Parse rules.
 
     Raises:
         UsageError: The text is invalid, or a rule in it.

@@ -14,10 +14,10 @@ from pathlib import Path
 from broker_core.cluster.access import FindSaved, add_access, add_details_flag, no_saved
 from broker_core.errors import CancelledByUserError, OrbitError, UsageError
 from broker_core.parts import REPORTS, require
-from broker_core.platform import machine
+from broker_core.platform import machine, signals
 from broker_core.platform.file_names import wide
 from spark_reports import catalog
-from spark_reports.cancel import Cancellation, watch_parent
+from spark_reports.cancel import Cancellation
 from spark_reports.class_cache import cache_folder
 from spark_reports.cluster_access import is_cluster, reached
 from spark_reports.report_command import bounds_of, carry_out, cluster_of, own_parameters, spec_of
@@ -184,7 +184,7 @@ def _report(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
 
 def _settle(arguments: argparse.Namespace) -> None:
     if arguments.parent_pipe:
-        watch_parent()
+        signals.end_with_input()
     if arguments.low_priority:
         _give_way()
 
@@ -209,7 +209,7 @@ def _estimate(arguments: argparse.Namespace, find_saved: FindSaved) -> int:
         raise UsageError("an estimate needs --store DIR or --ns HOST:PORT (what would be read)")
     with reached(arguments, find_saved):
         if arguments.parent_pipe:
-            watch_parent()
+            signals.end_with_input()
         bounds = bounds_of(arguments)
         cluster = cluster_of(arguments)
         if cluster is None:

@@ -1,4 +1,4 @@
-"""Cancelling a report: signals, and the end of the parent's pipe.
+"""Cancelling a report by signals.
 
 The first request runs the registered actions (ending the Java machine, so that calls to it return) and then raises `Interrupt`
 in the main thread. Python drops an exception that is raised in a finalizer, and the library that talks to Java has many
@@ -11,10 +11,7 @@ a named tuple) makes ``python -m`` end itself by SIGINT at exit, even though it 
 from __future__ import annotations
 
 import logging
-import os
 import signal
-import sys
-import threading
 from collections.abc import Callable
 from types import FrameType
 
@@ -63,14 +60,3 @@ class Cancellation:
         for action in reversed(self._actions):
             action()
         raise Interrupt
-
-
-def watch_parent() -> None:
-    """End this process by SIGTERM when its standard input ends, because the parent is gone or wants it to stop."""
-    threading.Thread(target=_wait_for_end_of_input, name="parent-pipe", daemon=True).start()
-
-
-def _wait_for_end_of_input() -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    signals.end_this_process()

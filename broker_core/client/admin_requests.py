@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from broker_core.client.instance import ClientInstance, ClientSecurity
 from broker_core.client.lifecycle import OpenedClient
-from broker_core.clock import wall_clock_ms
 from broker_core.config import ClientConfig, RemotingLimits
 from broker_core.errors import RemoteError
 from broker_core.protocol.admin.brokers import read_brokers
@@ -30,10 +29,8 @@ class AdminRequests(OpenedClient):
         config: ClientConfig | None = None,
         limits: RemotingLimits | None = None,
         security: ClientSecurity | None = None,
-        clock: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self._instance = ClientInstance(name_servers, config=config, limits=limits, security=security)
-        self._clock = clock
 
     async def registered_brokers(self) -> dict[str, dict[int, str]]:
         """Broker name → broker id → address, of all brokers registered with the name server."""

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from functools import partial
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from broker_core.client.message import Message, SendResult
 from broker_core.client.producer import DEFAULT_GROUP, Producer, Selector
@@ -19,7 +18,6 @@ from broker_core.errors import UsageError
 from broker_core.protocol.json_body import MessageQueue
 
 T = TypeVar("T")
-_ProducerT = TypeVar("_ProducerT", bound=Producer)
 
 
 class LoopThread:
@@ -56,17 +54,24 @@ class LoopThread:
         self._loop.run_forever()
 
 
-class BlockingProducer(Generic[_ProducerT]):
-    """A producer for programs without asyncio: its loop runs on a thread, and calls may come from any thread.
+class SyncProducer:
+    """A `Producer` for programs without asyncio: its loop runs on a thread, and calls may come from any thread.
 
-    ``make`` makes it, on that loop. Use it as a context manager, or call `start` and `close`.
+    Use it as a context manager, or call `start` and `close`.
     """
 
-    def __init__(self, group: str, make: Callable[[], _ProducerT]) -> None:
+    def __init__(
+        self,
+        name_servers: str,
+        group: str = DEFAULT_GROUP,
+        *,
+        config: ClientConfig | None = None,
+        **options: Any,
+    ) -> None:
         self._thread = LoopThread(f"producer {group}")
 
-        async def made() -> _ProducerT:
-            return make()
+        async def made() -> Producer:
+            return Producer(name_servers, group, config=config, **options)
 
         try:
             self._producer = self._thread.run(made())
@@ -121,17 +126,3 @@ class BlockingProducer(Generic[_ProducerT]):
 
     def queues(self, topic: str) -> list[MessageQueue]:
         return self._thread.run(self._producer.queues(topic))
-
-
-class SyncProducer(BlockingProducer[Producer]):
-    """A `Producer` for programs without asyncio."""
-
-    def __init__(
-        self,
-        name_servers: str,
-        group: str = DEFAULT_GROUP,
-        *,
-        config: ClientConfig | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(group, partial(Producer, name_servers, group, config=config, **options))

@@ -34,7 +34,7 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, Listene
 from broker_core.client.transaction import TransactionProducer
 from broker_core.clock import wall_clock_ms
 from broker_core.errors import NetworkError, RemoteError, UsageError
-from broker_core.platform import event_loops
+from broker_core.platform import signals
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.transport.event_loop import interrupts
 
@@ -97,7 +97,7 @@ async def play(
         say: Gets one line of progress each second; None: standard output.
 
     Raises:
-        UsageError: The rate is out of range, or standard input is no pipe.
+        UsageError: The rate is out of range.
         NetworkError: The name server cannot be reached.
         RemoteError: The topics cannot be created.
     """
@@ -106,10 +106,9 @@ async def play(
     if seconds is not None and seconds <= 0:
         raise UsageError(f"{seconds} seconds cannot be played: give more than 0")
     demo = _Demo(name_server, rate, seed, say or _print_line)
-    async with contextlib.AsyncExitStack() as stack:
-        stack.enter_context(interrupts(demo.stop))
+    with interrupts(demo.stop):
         if parent_pipe:
-            stack.callback((await _watch_parent(demo.stop)).close)
+            signals.end_with_input()
         await demo.run(seconds)
     return demo.totals
 
@@ -291,24 +290,6 @@ async def _create_topics(name_server: str) -> None:
                 names = ", ".join(sorted(missing))
                 raise NetworkError(f"the name server {name_server} does not know {names}: is a broker registered with it?")
             await asyncio.sleep(_TICK_SECONDS)
-
-
-class _ParentWatch(asyncio.Protocol):
-    """Waits for the end of standard input: the parent closed it or died."""
-
-    def __init__(self, gone: Callable[[], None]) -> None:
-        self._gone = gone
-
-    def connection_lost(self, _exc: Exception | None) -> None:
-        self._gone()
-
-
-async def _watch_parent(gone: Callable[[], None]) -> event_loops.Reading:
-    try:
-        return await event_loops.read_input(_ParentWatch(gone))
-    except (ValueError, OSError) as error:
-        text = f"standard input cannot be watched ({error}): --parent-pipe is for programs that start this one with a pipe"
-        raise UsageError(text) from error
 
 
 def _print_line(line: str) -> None:

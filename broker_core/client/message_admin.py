@@ -12,7 +12,7 @@ from broker_core.client.admin_requests import AdminRequests
 from broker_core.client.instance import answer_error
 from broker_core.errors import CodecError, RemoteError
 from broker_core.outside import whole_of
-from broker_core.protocol.admin.brokers import read_broker_settings, read_runtime
+from broker_core.protocol.admin.brokers import read_broker_settings
 from broker_core.protocol.admin.offsets import read_queue_units
 from broker_core.protocol.admin.routes import Route
 from broker_core.protocol.admin.running import DirectConsumeResult, read_consume_result
@@ -145,10 +145,6 @@ class MessageAdmin(AdminRequests):
         command = RemotingCommand(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields)
         response = await self._instance.call(str(host), command, _DIRECT_TIMEOUT_MS)
         return read_consume_result(response.body)
-
-    async def runtime_info(self, address: str) -> dict[str, str]:
-        """Figures of a broker, under RocketMQ's keys."""
-        return read_runtime(await self._body(address, RequestCode.GET_BROKER_RUNTIME_INFO))
 
     async def broker_settings(self, address: str) -> dict[str, str]:
         """Settings of a broker, under RocketMQ's keys."""

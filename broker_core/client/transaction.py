@@ -9,16 +9,6 @@ A lost end, or a producer that dies between the steps, decides nothing: the chec
 transaction wrote it, because the broker may check at another instance of the group. In rare cases a message is delivered
 twice; consumers must accept that.
 
-`TransactionProducer` is for asyncio, `BlockingTransactionProducer` for programs without it:
-
-    def check(message):
-        return LocalState.COMMIT if orders.is_paid(message.keys[0]) else LocalState.ROLLBACK
-
-    with BlockingTransactionProducer("127.0.0.1:9876", "pay", check) as producer:
-        message = Message("Paid", b"order 7", keys=("7",))
-        result = producer.send_in_transaction(message, lambda message: orders.pay(message.keys[0]))
-        print(result.state)
-
 Source: docs/spec/broker.md §4.3, §4.7 steps 5 and 6.
 """
 
@@ -31,10 +21,8 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from typing import Any
 
-from broker_core.client.blocking import BlockingProducer
 from broker_core.client.message import Message, ReceivedMessage, SendResult, SendStatus
 from broker_core.client.producer import Producer
 from broker_core.errors import CodecError, NetworkError, OrbitError, RemoteError
@@ -238,36 +226,6 @@ class TransactionProducer(Producer):
         except CodecError as error:
             raise RemoteError(f"the broker does not say where it stored the half message: {error}", code=0) from error
         return sent
-
-
-class BlockingTransactionProducer(BlockingProducer[TransactionProducer]):
-    """`TransactionProducer` for programs without asyncio."""
-
-    def __init__(self, name_servers: str, group: str, check: Check, **options: Any) -> None:
-        super().__init__(group, partial(TransactionProducer, name_servers, group, check, **options))
-
-    def send_in_transaction(
-        self,
-        message: Message,
-        execute: Callable[[Message], LocalState | None],
-        *,
-        queue: MessageQueue | None = None,
-        timeout_ms: int | None = None,
-    ) -> TransactionResult:
-        """As `TransactionProducer.send_in_transaction`; ``execute`` runs on the calling thread."""
-        transaction = self._thread.run(self._producer.begin(message, queue=queue, timeout_ms=timeout_ms))
-        state, remark = LocalState.ROLLBACK, _not_safe(transaction.sent)
-        if transaction.sent.status is SendStatus.SEND_OK:
-            try:
-                state, remark = execute(message) or LocalState.UNKNOWN, ""
-            except Exception as error:
-                # The root of a call into the program; a check finds out how it ended.
-                logger.exception("the state of a transaction is unknown, because the program failed")
-                state, remark = LocalState.UNKNOWN, repr(error)[:500]
-        return self._thread.run(self._producer.end(transaction, state, remark))
-
-    def answer_checks(self, topic: str) -> None:
-        self._thread.run(self._producer.answer_checks(topic))
 
 
 def _not_safe(sent: SendResult) -> str:

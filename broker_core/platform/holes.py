@@ -58,27 +58,20 @@ next_hole: Callable[[int, int, int], int] = plain_next_hole
 
 if sys.platform != "win32" and not PLAIN:
 
-    def _next_data(descriptor: int, position: int, size: int) -> int:
-        try:
-            return os.lseek(descriptor, position, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # only a hole follows
-                return size
-            if error.errno in _NOT_SUPPORTED:
-                return plain_next_data(descriptor, position, size)
-            raise
+    def _sought(whence: int, plain: Callable[[int, int, int], int]) -> Callable[[int, int, int], int]:
+        def sought(descriptor: int, position: int, size: int) -> int:
+            try:
+                return os.lseek(descriptor, position, whence)
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # only a hole follows, or the file was cut meanwhile
+                    return size
+                if error.errno in _NOT_SUPPORTED:
+                    return plain(descriptor, position, size)
+                raise
 
-    def _next_hole(descriptor: int, position: int, size: int) -> int:
-        try:
-            return os.lseek(descriptor, position, os.SEEK_HOLE)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # the file was cut meanwhile
-                return size
-            if error.errno in _NOT_SUPPORTED:
-                return plain_next_hole(descriptor, position, size)
-            raise
+        return sought
 
-    next_data, next_hole = _next_data, _next_hole
+    next_data, next_hole = _sought(os.SEEK_DATA, plain_next_data), _sought(os.SEEK_HOLE, plain_next_hole)
 
 
 def plain_holes_need_room(descriptor: int, spare_bytes: int) -> bool:

@@ -15,6 +15,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -71,3 +72,16 @@ if sys.platform != "win32" and not PLAIN:
         os.kill(os.getpid(), signal.SIGTERM)
 
     on_signal, off_signal, end_this_process = _on_signal, _off_signal, _end_this_process
+
+
+def end_with_input() -> None:
+    """From now on `end_this_process` when standard input ends: whoever started this process is gone, or wants it to stop."""
+    threading.Thread(target=_wait_for_end_of_input, name="parent pipe", daemon=True).start()
+
+
+def _wait_for_end_of_input() -> None:
+    # Not by its buffer: a thread that holds that at exit would crash the program.
+    descriptor = sys.stdin.fileno()
+    while os.read(descriptor, 4096):
+        pass
+    end_this_process()

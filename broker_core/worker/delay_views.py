@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from broker_core.engine.schedule.delay_console import DelayConsole, DelayedHead, DelayedPage, DelayedPlace, LevelFigures
 from broker_core.engine.schedule.lateness import LATE_FROM_MS, LatenessCounts
-from broker_core.errors import BugError, UsageError
+from broker_core.errors import BugError
 from broker_core.worker.columns import columns_of, packed
 from broker_core.worker.handlers import Run, served
 from broker_core.worker.questions.delays import ActOnDelayed, DelayedActed, DelayedMessages, ListDelayed
@@ -63,13 +63,5 @@ async def act_on_delayed(console: DelayConsole, command: ActOnDelayed) -> Delaye
     if len(command.queue_offset) != len(command.physical_offset):
         raise BugError(f"{len(command.queue_offset)} queue offsets came with {len(command.physical_offset)} physical offsets")
     places = [DelayedPlace(*both) for both in zip(command.queue_offset, command.physical_offset, strict=True)]
-    match command.action:
-        case "deliver":
-            acted = await console.deliver_now(command.level, places)
-        case "cancel":
-            acted = await console.cancel(command.level, places)
-        case "move":
-            acted = await console.move(command.level, places, command.due_ms)
-        case _:
-            raise UsageError(f"there is no action “{command.action}” for delayed messages; there are deliver, cancel and move")
+    acted = await console.act(command.action, command.level, places, due_ms=command.due_ms)
     return DelayedActed(acted.done, acted.gone)

@@ -191,9 +191,7 @@ class MainWindow(QMainWindow):
         services = self.services
         if self.broker.alerts is not None:
             self.broker.alerts.close()
-        alerts = self.broker.alerts = AlertCenter(
-            backend.source, services.settings, self.notify, self, show=lambda: self.navigate("alerts")
-        )
+        alerts = self.broker.alerts = AlertCenter(backend.source, self.notify, self, show=lambda: self.navigate("alerts"))
         alerts.changed.connect(self.tray.write)
         return PageContext(
             source=backend.source,

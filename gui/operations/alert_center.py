@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -27,7 +27,6 @@ from broker_core.worker.questions.alerts import (
 )
 from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Notify
-from gui.operations.alert_adoption import AlertAdoption
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import ReadAnswer
 from gui.theme.tokens import State
@@ -78,20 +77,17 @@ class AlertCenter(QObject):
     def __init__(
         self,
         source: ClusterSource,
-        settings: QSettings,
         notify: Notify,
         parent: QObject | None = None,
         *,
         show: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin to listen; ``show`` opens the Alerts page. An earlier Orbit kept rules beside ``settings``."""
+        """Begin to listen; ``show`` opens the Alerts page."""
         super().__init__(parent)
         self._source = source
         self._notify = notify
         self._show = show
         self._query: LatestQuery[AlertPage] = LatestQuery(self)
-        self._adoption = AlertAdoption(source, settings, self)
-        self._adoption.ended.connect(self._adopted)
         self.rules: tuple[AlertRule, ...] = ()
         self.lag_limits = SHIPPED
         """Limits above which the lag of groups is coloured."""
@@ -223,7 +219,6 @@ class AlertCenter(QObject):
         """Keep the known alerts while the broker is away; a new worker is asked for all of them."""
         if status is not SourceStatus.READY:
             self._query.cancel()
-            self._adoption.forget()
             self._revision, self._after, self._posts, self._since_ms = -1, -1, -1, -1
             self._asked_ms = -LOOK_MS
 
@@ -258,7 +253,7 @@ class AlertCenter(QObject):
             self.rules = tuple(rules_from_json(page.rules))
             self.lag_limits = LagLimits(self.rules)
         self._revision = page.revision
-        self.is_read, self._problem = True, self._adoption.problem or self._stale_words(page)
+        self.is_read, self._problem = True, self._stale_words(page)
         self._take_findings(page)
         self.judged_here = page.judged_here
         self.webhook = page.webhook
@@ -267,8 +262,6 @@ class AlertCenter(QObject):
             self._after = page.change_id[-1]
             self._source.ask(MarkAlertsTold(self._after)).then(lambda _done: None, self._refused)
             self._tell(_changes(page), page.changes_left_out)
-        if page.wants_adoption:
-            self._adoption.begin()
         if before is None or _shown_of(before) != _shown_of(page) or problem != self.problem:
             self.changed.emit()
 
@@ -299,12 +292,6 @@ class AlertCenter(QObject):
         if page.post_given_up and before >= 0:
             post = self.last_post
             self._notify(lambda: tr("The web hook was not called: {reason}", reason=post_text(post)), state=State.WARNING)
-
-    def _adopted(self) -> None:
-        if self._adoption.problem:
-            self._problem = self._adoption.problem
-            self.changed.emit()
-        self.ask()
 
     # ---- telling -------------------------------------------------------------------------------------------------------
 

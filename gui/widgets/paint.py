@@ -84,14 +84,22 @@ def _paint_glyph(painter: QPainter, left: float, middle: float, glyph: str, colo
 
 
 def paint_line(
-    painter: QPainter, text: str, box: QRectF, font: QFont, colour: str, *, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
+    painter: QPainter,
+    text: str,
+    box: QRectF,
+    font: QFont,
+    colour: str,
+    *,
+    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+    height: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignVCenter,
+    cut: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
 ) -> float:
-    """Paint one line of text, cut at its end where it does not fit; returns its width in px."""
+    """Paint one line of text, cut where it does not fit, by default at its end; returns its width in px."""
     metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, box.width()))
+    shown = metrics.elidedText(text, cut, max(0.0, box.width()))
     painter.setFont(font)
     painter.setPen(QColor(colour))
-    painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
+    painter.drawText(box, side | height | Qt.TextFlag.TextSingleLine, shown)
     return metrics.horizontalAdvance(shown)
 
 

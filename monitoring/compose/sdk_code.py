@@ -104,17 +104,20 @@ def _is_settable(name: str, value: str) -> bool:
 # ---- programs ----------------------------------------------------------------------------------------------------------
 
 
+def _builder_calls(wanted: SdkMessage, body: str, when: str) -> list[str]:
+    """Calls of a builder of messages, as Java spells them; ``when`` is the time of a delayed one."""
+    calls = [f"setTopic({quoted(wanted.topic)})", f"setBody({body})"]
+    calls += [f"setTag({quoted(wanted.tag)})"] if wanted.tag else []
+    calls += [f"setKeys({', '.join(map(quoted, wanted.keys))})"] if wanted.keys else []
+    calls += [f"addProperty({quoted(name)}, {quoted(value)})" for name, value in wanted.properties]
+    calls += [f"setMessageGroup({quoted(wanted.group)})"] if wanted.group else []
+    return [*calls, f"setDeliveryTimestamp({when})"] if wanted.is_delayed else calls
+
+
 def as_sdk_java(message: SendMessage, endpoints: str) -> str:
     wanted = sdk_message(message)
-    parts = [f".setTopic({quoted(wanted.topic)})", f".setBody({java_body(wanted.body)})"]
-    parts += [f".setTag({quoted(wanted.tag)})"] if wanted.tag else []
-    parts += [f".setKeys({', '.join(map(quoted, wanted.keys))})"] if wanted.keys else []
-    parts += [f".addProperty({quoted(name)}, {quoted(value)})" for name, value in wanted.properties]
-    parts += [f".setMessageGroup({quoted(wanted.group)})"] if wanted.group else []
-    if wanted.is_delayed:
-        when = f"{wanted.at_ms}L" if wanted.at_ms >= 0 else f"System.currentTimeMillis() + {wanted.after_ms}L"
-        parts.append(f".setDeliveryTimestamp({when})")
-    built = "\n".join(f"                {part}" for part in parts)
+    when = f"{wanted.at_ms}L" if wanted.at_ms >= 0 else f"System.currentTimeMillis() + {wanted.after_ms}L"
+    built = "\n".join(f"                .{call}" for call in _builder_calls(wanted, java_body(wanted.body), when))
     checker = f".setTransactionChecker(view -> TransactionResolution.{wanted.end.upper()})" if wanted.end else ""
     if wanted.end:
         ended = "" if wanted.end == "unknown" else f"\n            transaction.{wanted.end}();"
@@ -327,16 +330,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {{
 
 def as_sdk_csharp(message: SendMessage, endpoints: str) -> str:
     wanted = sdk_message(message)
-    calls = [f".SetTopic({quoted(wanted.topic)})", f".SetBody({csharp_body(wanted.body)})"]
-    calls += [f".SetTag({quoted(wanted.tag)})"] if wanted.tag else []
-    calls += [f".SetKeys({', '.join(map(quoted, wanted.keys))})"] if wanted.keys else []
-    calls += [f".AddProperty({quoted(name)}, {quoted(value)})" for name, value in wanted.properties]
-    calls += [f".SetMessageGroup({quoted(wanted.group)})"] if wanted.group else []
-    if wanted.is_delayed:
-        at = f"DateTimeOffset.FromUnixTimeMilliseconds({wanted.at_ms}).LocalDateTime"
-        after = f"DateTime.Now.AddMilliseconds({wanted.after_ms})"
-        calls.append(f".SetDeliveryTimestamp({at if wanted.at_ms >= 0 else after})")
-    chained = "\n".join(f"    {call}" for call in calls)
+    at = f"DateTimeOffset.FromUnixTimeMilliseconds({wanted.at_ms}).LocalDateTime"
+    when = at if wanted.at_ms >= 0 else f"DateTime.Now.AddMilliseconds({wanted.after_ms})"
+    calls = _builder_calls(wanted, csharp_body(wanted.body), when)
+    chained = "\n".join(f"    .{call[0].upper()}{call[1:]}" for call in calls)
     checker = "\n    .SetTransactionChecker(new Checker())" if wanted.end else ""
     if wanted.end:
         send = "var transaction = producer.BeginTransaction();\nvar receipt = await producer.Send(message, transaction);\n"

@@ -94,9 +94,9 @@ async def _run(root: Path, seed: int, clock: Callable[[], int], tell: Callable[[
             place = _put(store, clock, number, level)
             tell(f"sent {number}")
             if randomness.random() < 0.1:
-                act = service.console.cancel if randomness.random() < 0.5 else service.console.deliver_now
-                if (await act(level, [place])).done:
-                    tell(f"{'cancelled' if act == service.console.cancel else 'early'} {number}")
+                action = "cancel" if randomness.random() < 0.5 else "deliver"
+                if (await service.console.act(action, level, [place])).done:
+                    tell(f"{'cancelled' if action == 'cancel' else 'early'} {number}")
             await asyncio.sleep(randomness.random() * 0.002)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import StoreError
@@ -46,12 +46,11 @@ def quiet():
 
 
 @pytest.fixture
-def make_center(qapp, tmp_path, window):
+def make_center(qapp, window):
     made = []
 
     def make(source: FakeSource) -> AlertCenter:
-        settings = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-        center = AlertCenter(source, settings, window.notify, show=lambda: window.navigate("alerts"))
+        center = AlertCenter(source, window.notify, show=lambda: window.navigate("alerts"))
         made.append(center)
         center.state_changed(source.state)
         return center
@@ -220,30 +219,6 @@ def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkey
     quiet.push_later(1_000)
     assert window.notices == [("The web hook was not called: 503 Service Unavailable in 1 ms", State.WARNING)]
     assert center.last_post == WebhookResult(503, "Service Unavailable", 1.0)
-
-
-# ---- rules that windows kept themselves ----
-
-
-def test_rules_beside_the_settings_are_handed_over_once_and_stay(make_center, source, tmp_path, qtbot):
-    kept = tmp_path / "alerts.json"
-    kept.write_text(rules_to_json([RULE]), encoding="utf-8")
-    QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat).setValue("alerts/webhook", HOOK)
-    center = make_center(source)
-    qtbot.waitUntil(lambda: RULE in center.rules, timeout=TIMEOUT_MS)
-    assert center.webhook == HOOK
-    assert kept.exists()
-    center.remove("fast").then(lambda _done: None, lambda error: pytest.fail(str(error)))
-    source.push_later(1_000)
-    assert "fast" not in [rule.rule_id for rule in center.rules]
-
-
-def test_a_file_that_cannot_be_read_is_set_aside_and_said(make_center, source, tmp_path, qtbot):
-    (tmp_path / "alerts.json").write_text("{broken")
-    center = make_center(source)
-    qtbot.waitUntil(lambda: "cannot be read" in center.problem, timeout=TIMEOUT_MS)
-    assert center.rules == DEFAULT_RULES
-    assert (tmp_path / "alerts.json.damaged").read_text() == "{broken"
 
 
 def test_the_usual_rules_have_chinese_names():

@@ -8,7 +8,6 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.producer import Producer
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -17,6 +16,7 @@ from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.java_tools import ADMIN_TOOL, JavaProgram
+from tests.support.pop_consumer import PopConsumer
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(400)]
 

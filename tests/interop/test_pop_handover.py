@@ -7,7 +7,6 @@ import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.client.message import Message
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -19,6 +18,7 @@ from broker_core.protocol.names import REVIVE_GROUP
 from broker_core.transport.client import connect
 from tests.support.broker_process import running_broker
 from tests.support.foreign_transactions import delivered
+from tests.support.pop_consumer import PopConsumer
 from tests.support.real_broker import split_records
 from tests.support.real_peer import running_peer_addresses
 from tests.support.remoting_peer import eventually_answers

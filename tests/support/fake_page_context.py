@@ -92,7 +92,7 @@ def fake_context(
     window = window or FakeWindow()
     tasks = TaskList(application)
     times = TimeZoneChoice(application, utc=True)
-    alerts = AlertCenter(source, settings, window.notify, application, show=lambda: window.navigate("alerts"))
+    alerts = AlertCenter(source, window.notify, application, show=lambda: window.navigate("alerts"))
     if source.state is not None:
         alerts.state_changed(source.state)
     return PageContext(

@@ -6,15 +6,16 @@ the end not sent). It says ``ready`` then and waits to be killed.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from pathlib import Path
 
 from broker_core.client.message import Message
-from broker_core.client.transaction import BlockingTransactionProducer, LocalState
+from broker_core.client.transaction import LocalState, TransactionProducer
 
 
-def main(name_server: str, when: str, body: str, done_file: str) -> None:
+async def main(name_server: str, when: str, body: str, done_file: str) -> None:
     """Send a half message and never end it."""
 
     def execute(_message: Message) -> LocalState:
@@ -24,9 +25,9 @@ def main(name_server: str, when: str, body: str, done_file: str) -> None:
         while True:
             time.sleep(60)
 
-    with BlockingTransactionProducer(name_server, "PG", lambda _message: None) as producer:
-        producer.send_in_transaction(Message("T", body.encode()), execute)
+    async with TransactionProducer(name_server, "PG", lambda _message: None) as producer:
+        await producer.send_in_transaction(Message("T", body.encode()), execute)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    asyncio.run(main(*sys.argv[1:]))

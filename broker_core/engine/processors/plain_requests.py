@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from broker_core.config import BrokerConfig
-from broker_core.engine.processors.plain.pull_codec import PullCodec
 from broker_core.engine.processors.plain.requests import PlainPull, PlainSend
 from broker_core.engine.processors.plain.send_codec import SendCodec
 from broker_core.engine.processors.pull_kernel import PullKernel
@@ -41,7 +40,6 @@ class PlainRequests:
         """Serves many sends at once, by machine code."""
         self.pull_kernel: PullKernel | None = None
         """Serves many pulls at once, likewise."""
-        self._read_pull = PullCodec(pulls.terms).read
         self._serve_send = sends.handle_plain
         self._serve_pull = pulls.handle_plain
 
@@ -52,10 +50,7 @@ class PlainRequests:
             The bytes of what was served; 0, without effect, if the request is not plain.
         """
         if source.startswith(_PULL_STARTS, position + _HEADER_AT):
-            if self.pull_kernel is not None:
-                return self._take_pulls(peer, self.pull_kernel, source, position)
-            pull = self._read_pull(source, position, total)
-            return 0 if pull is None else _serve(peer, pull, self._serve_pull, total)
+            return 0 if self.pull_kernel is None else self._take_pulls(peer, self.pull_kernel, source, position)
         if self.reads is not None and source.startswith(_SEND_STARTS, position + _HEADER_AT):
             served = self.reads.serve(peer, source, position)
             if served:

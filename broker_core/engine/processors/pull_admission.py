@@ -36,7 +36,7 @@ class PullAdmission:
         return self.wanted(terms)
 
     def admit_plain(self, pull: PlainPull) -> MessageFilter:
-        """`admit` for a pull of a codec: checked again only when a setting, a topic, a group or a subscription changed."""
+        """`admit` for a pull of the kernel: checked again only when a setting, a topic, a group or a subscription changed."""
         terms, grant, state = pull.terms, pull.grant, self._state
         subscription, is_broadcasting = None, False
         if not terms.flags & FLAG_SUBSCRIPTION and (group := state.consumers.group(terms.group)) is not None:
@@ -47,7 +47,6 @@ class PullAdmission:
         grant.seen = ()
         wanted = self.admit(terms, lite=pull.is_lite)
         if wanted.takes_all:
-            grant.broker_id = self.suggested_broker(terms.group, slow=False)
             # From before the check, so that a pull which created its group is checked once more.
             grant.seen = seen
         return wanted

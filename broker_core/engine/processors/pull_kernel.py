@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from broker_core.engine.processors.message_filter import MessageFilter
-from broker_core.engine.processors.plain.pull_answers import answer_parts, binary_found, json_found
+from broker_core.engine.processors.plain.pull_answers import answer_parts
 from broker_core.engine.processors.plain.pull_teacher import Places, PullLane, lane_of
 from broker_core.engine.processors.plain.requests import PlainPull
 from broker_core.engine.processors.pull_processor import PullProcessor
@@ -25,7 +25,6 @@ from broker_core.errors import RequestRefusedError
 from broker_core.native import lanes as k
 from broker_core.native import pull_columns as p
 from broker_core.native import queue_rows as q
-from broker_core.protocol.codes import SerializeType
 from broker_core.protocol.frame import Buffer
 
 logger = logging.getLogger(__name__)
@@ -104,9 +103,8 @@ class PullKernel:
         if lane is None:
             return None
         opaque = bytes(self._table.data[at : at + state[p.OPAQUE_BYTES]])
-        found_head = json_found if lane.kind is SerializeType.JSON else binary_found
         numbers = state[p.OFFSET], state[p.COMMIT], opaque
-        return PlainPull(lane.terms, lane.is_lite, *numbers, lane.grant, found_head, lane.kind, lane.version, lane.language)
+        return PlainPull(lane.terms, lane.is_lite, *numbers, lane.grant, lane.kind, lane.version, lane.language)
 
     def tick(self) -> None:
         """Let go of a file of the log that no pull reads, because it may be deleted; to be called once a second."""

@@ -19,9 +19,9 @@ from broker_core.engine.processors.pull_request import (
     PullTerms,
     TermsReader,
 )
-from broker_core.engine.store.results import Arrival, GetResult, GetStatus, LogPlace, RecordRun
+from broker_core.engine.store.results import Arrival, GetResult, GetStatus, LogPlace
 from broker_core.engine.tables.consumer_filters import ConsumerFilters
-from broker_core.engine.tables.peer import FramePeer, Peer
+from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
@@ -45,7 +45,6 @@ _CODES = {
     GetStatus.OFFSET_OVERFLOW_BADLY: ResponseCode.PULL_OFFSET_MOVED,
     GetStatus.OFFSET_TOO_SMALL: ResponseCode.PULL_OFFSET_MOVED,
 }
-_FOUND = GetStatus.FOUND.value
 _EMPTY_QUEUE = (GetStatus.NO_MATCHED_LOGIC_QUEUE, GetStatus.NO_MESSAGE_IN_QUEUE)
 
 
@@ -87,41 +86,27 @@ class PullProcessor:
             wanted = self.admission.admit(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)
-        run = self._begin(peer, terms, offset, committed, takes_all=wanted.takes_all)
-        if run is None:
-            return self._serve(peer, _Pull(command.opaque, command.serialize_type, terms, offset, wanted))
-        broker_id = self.admission.suggested_broker(terms.group, slow=False)
-        fields = answer_fields(broker_id, run.next_offset, run.min_offset, run.max_offset)
-        return command.reply(ResponseCode.SUCCESS, _FOUND, fields, body_slices=run.slices)
+        return self._begin(peer, _Pull(command.opaque, command.serialize_type, terms, offset, wanted), committed)
 
-    def handle_plain(self, peer: FramePeer, pull: PlainPull) -> RemotingCommand | None:
-        """Serve a pull of a codec: `handle` without fields. None when it is held, or answered from a template.
+    def handle_plain(self, peer: Peer, pull: PlainPull) -> RemotingCommand | None:
+        """Serve a pull that the kernel knows and leaves: `handle` without fields. None when it is held.
 
         Raises `RequestRefusedError`.
         """
         terms = pull.terms
         wanted = self.admission.admit_plain(pull)
-        run = self._begin(peer, terms, pull.offset, pull.committed, takes_all=wanted.takes_all)
-        if run is None:
-            return self._serve(peer, _Pull(pull.opaque_number, pull.serialize_type, terms, pull.offset, wanted))
-        head = pull.found_head(
-            pull.opaque, pull.grant.broker_id, run.next_offset, run.min_offset, run.max_offset, run.total_bytes
-        )
-        peer.send_parts([head, *run.slices], len(head) + run.total_bytes)
-        return None
+        return self._begin(peer, _Pull(pull.opaque_number, pull.serialize_type, terms, pull.offset, wanted), pull.committed)
 
-    def _begin(self, peer: Peer, terms: PullTerms, offset: int, committed: int, *, takes_all: bool) -> RecordRun | None:
-        """Note a pull that passed all checks, and read its messages the quick way; None where that is not possible.
+    def _begin(self, peer: Peer, pull: _Pull, committed: int) -> RemotingCommand | None:
+        """Note a pull that passed all checks, and serve it.
 
         A commit that the queue cannot have does not fail the pull, because its answer is what corrects the consumer.
         """
+        terms = pull.terms
         self._state.consumers.pulled(peer, terms.group, terms.topic, terms.queue_id)
         if terms.flags & FLAG_COMMIT_OFFSET:
             commit_of_client(self._state, terms.group, terms.topic, terms.queue_id, committed)
-        run = self._read_run(terms, offset) if takes_all else None
-        if run is not None:
-            self._counters.got(terms.topic, terms.group, run.record_count, run.total_bytes)
-        return run
+        return self._serve(peer, pull)
 
     def _serve(self, peer: Peer, pull: _Pull) -> RemotingCommand | None:
         result = self._read(pull)
@@ -165,16 +150,6 @@ class PullProcessor:
         asyncio.get_running_loop().run_in_executor(None, read, places).add_done_callback(done)
 
     # ---- reading ----
-
-    def _read_run(self, terms: PullTerms, offset: int) -> RecordRun | None:
-        """The messages of a pull without a filter, read the quick way; None where that is not possible."""
-        started = perf_counter()
-        run = self._store.read_run(terms.topic, terms.queue_id, offset, terms.count_max)
-        if run is not None:
-            self._counters.get_took(perf_counter() - started)
-            if run.read_ahead is not None:
-                self.read_ahead(run.read_ahead)
-        return run
 
     def _read(self, pull: _Pull) -> GetResult:
         terms, wanted = pull.terms, pull.wanted

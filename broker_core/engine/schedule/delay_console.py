@@ -28,6 +28,7 @@ from broker_core.protocol.queue_unit import QueueUnit
 
 PAGE_MESSAGES_MAX = 1_000
 ACTION_MESSAGES_MAX = 1_000
+ACTIONS = ("deliver", "cancel", "move")
 UNITS_LOOKED_AT_MAX = 20_000
 _UNITS_READ = 256
 
@@ -177,76 +178,59 @@ class DelayConsole:
 
     # ---- acting ----
 
-    async def deliver_now(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
-        """Deliver pending messages at once.
+    async def act(self, action: str, number: int, places: Sequence[DelayedPlace], *, due_ms: int = -1) -> DelayedActions:
+        """Deliver pending messages at once, cancel them, or move them to another time; one that is past is now.
+
+        Cancelled ones stay in the log.
+
+        Args:
+            action: One of `ACTIONS`.
+            number: Delay level.
+            places: Of the messages; those that are no longer pending there are left alone.
+            due_ms: New time, for a move.
 
         Raises:
-            UsageError: No such level, or too many messages.
-            StoreError: The store refuses one; says how many it took.
+            UsageError: No such action or level, too many messages, or a time later than the longest level from now.
+            StoreError: The store refuses one, and the error says how many it took, or the decision cannot be written to the
+                disk.
         """
-        level = await self._begin("delay.deliver", number, places)
-        done, gone = 0, []
-        for place in places:
-            if self._waiting(level, place) is None:
+        if action not in ACTIONS:
+            raise UsageError(f"there is no action “{action}” for delayed messages; there are deliver, cancel and move")
+        if action == "move" and due_ms <= self._clock():
+            action = "deliver"
+        details = {}
+        if action == "move":
+            self._level_for(due_ms - self._clock())
+            details = {"due_ms": due_ms}
+        level = await self._begin(f"delay.{action}", number, places, **details)
+        gone: list[int] = []
+        for count, place in enumerate(places):
+            unit = self._waiting(level, place)
+            status = None if unit is None else self._act_on(action, level, place, unit, due_ms)
+            if status is None:
                 gone.append(place.queue_offset)
-                continue
-            result = self._delivery.put_copy(place.physical_offset)
-            if result is None:
-                self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
-                gone.append(place.queue_offset)
-                continue
-            if result.status is not PutStatus.PUT_OK:
-                await self._fail("delay.deliver", level, places, self._refusal(result, done, len(places)))
-            level.delivered += 1
-            self._pass_over(level, place, result)
-            done += 1
-        await self._finish()
-        return DelayedActions(done, gone)
-
-    async def cancel(self, number: int, places: Sequence[DelayedPlace]) -> DelayedActions:
-        """Never deliver some pending messages; they stay in the log.
-
-        Raises:
-            UsageError: No such level, or too many messages.
-            StoreError: The decision cannot be written to the disk.
-        """
-        level = await self._begin("delay.cancel", number, places)
-        gone = []
-        for place in places:
-            if self._waiting(level, place) is None:
-                gone.append(place.queue_offset)
-            else:
-                self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
+            elif status is not PutStatus.PUT_OK:
+                await self._finish()
+                await self._journal.record(f"delay.{action}.failed", f"level {level.level}", asked=len(places))
+                raise StoreError(self._refusal(status, count - len(gone), len(places)))
         await self._finish()
         return DelayedActions(len(places) - len(gone), gone)
 
-    async def move(self, number: int, places: Sequence[DelayedPlace], due_ms: int) -> DelayedActions:
-        """Deliver pending messages at another time; one that is past is now.
-
-        Raises:
-            UsageError: No such level, too many messages, or a time later than the longest level from now.
-            StoreError: The store refuses one, or the decision cannot be written to the disk.
-        """
-        now_ms = self._clock()
-        if due_ms <= now_ms:
-            return await self.deliver_now(number, places)
-        self._level_for(due_ms - now_ms)
-        level = await self._begin("delay.move", number, places, due_ms=due_ms)
-        done, gone = 0, []
-        for place in places:
-            unit = self._waiting(level, place)
-            if unit is None:
-                gone.append(place.queue_offset)
-            elif due_ms <= level.written_due_ms(unit):
-                self._overrides.set_due(place.physical_offset, Override(level.level, place.queue_offset, due_ms))
-                done += 1
-            else:
-                result = self._wait_anew(level, place, unit, due_ms)
-                if result.status is not PutStatus.PUT_OK:
-                    await self._fail("delay.move", level, places, self._refusal(result, done, len(places)))
-                done += 1
-        await self._finish()
-        return DelayedActions(done, gone)
+    def _act_on(self, action: str, level: LevelQueue, place: DelayedPlace, unit: QueueUnit, due_ms: int) -> PutStatus | None:
+        """Act on one message; returns what the store says to it, None if its record is gone."""
+        if action == "move" and due_ms <= level.written_due_ms(unit):
+            self._overrides.set_due(place.physical_offset, Override(level.level, place.queue_offset, due_ms))
+            return PutStatus.PUT_OK
+        if action == "move":
+            return self._wait_anew(level, place, unit, due_ms)
+        copy = self._delivery.put_copy(place.physical_offset) if action == "deliver" else None
+        if copy is None:
+            self._overrides.set_done(place.physical_offset, Override(level.level, place.queue_offset, DONE))
+            return None if action == "deliver" else PutStatus.PUT_OK
+        if copy.status is PutStatus.PUT_OK:
+            level.delivered += 1
+            self._pass_over(level, place, unit, copy)
+        return copy.status
 
     async def _begin(self, action: str, number: int, places: Sequence[DelayedPlace], **details: int) -> LevelQueue:
         level = self._level(number)
@@ -265,13 +249,8 @@ class DelayConsole:
         self._delivery.wake()
         await self._save()
 
-    async def _fail(self, action: str, level: LevelQueue, places: Sequence[DelayedPlace], why: str) -> None:
-        await self._finish()
-        await self._journal.record(f"{action}.failed", f"level {level.level}", asked=len(places))
-        raise StoreError(why)
-
-    def _refusal(self, result: PutResult, done: int, asked: int) -> str:
-        why = why_never(result.status) if result.status in NEVER_STORED else self._store.write_refusal
+    def _refusal(self, status: PutStatus, done: int, asked: int) -> str:
+        why = why_never(status) if status in NEVER_STORED else self._store.write_refusal
         return f"{done} of {asked} messages are done; the store does not take the next one ({why})"
 
     def _waiting(self, level: LevelQueue, place: DelayedPlace) -> QueueUnit | None:
@@ -281,10 +260,8 @@ class DelayConsole:
         units = self._store.queue_units(SCHEDULE_TOPIC, level.queue_id, place.queue_offset, 1)
         return units[0] if units and units[0].physical_offset == place.physical_offset else None
 
-    def _pass_over(self, level: LevelQueue, place: DelayedPlace, copy: PutResult) -> None:
-        unit = self._waiting(level, place)
-        was_due_ms = 0 if unit is None else level.written_due_ms(unit)
-        end = copy.physical_offset + copy.wrote_bytes
+    def _pass_over(self, level: LevelQueue, place: DelayedPlace, unit: QueueUnit, copy: PutResult) -> None:
+        end, was_due_ms = copy.physical_offset + copy.wrote_bytes, level.written_due_ms(unit)
         override = Override(level.level, place.queue_offset, DONE, copy_end=end, was_due_ms=was_due_ms)
         self._overrides.set_done(place.physical_offset, override)
 
@@ -299,18 +276,18 @@ class DelayConsole:
             )
         return min(long_enough)[1]
 
-    def _wait_anew(self, level: LevelQueue, place: DelayedPlace, unit: QueueUnit, due_ms: int) -> PutResult:
+    def _wait_anew(self, level: LevelQueue, place: DelayedPlace, unit: QueueUnit, due_ms: int) -> PutStatus:
         record = self._store.record_at(unit.physical_offset)
         if record is None:
-            return PutResult(PutStatus.MESSAGE_ILLEGAL)
+            return PutStatus.MESSAGE_ILLEGAL
         number = self._level_for(max(due_ms - self._clock(), 0))
         message: MessageToStore = delayed_again(decode_record(record), number)
         result = self._store.put(message)
         if result.status is PutStatus.PUT_OK:
             self._delivery.copy_end = max(self._delivery.copy_end, result.physical_offset + result.wrote_bytes)
             self._overrides.set_due(result.physical_offset, Override(number, result.queue_offset, due_ms))
-            self._pass_over(level, place, result)
-        return result
+            self._pass_over(level, place, unit, result)
+        return result.status
 
 
 def _read_page(

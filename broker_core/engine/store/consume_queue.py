@@ -75,7 +75,6 @@ class ConsumeQueue:
         "_read_only",
         "_rows",
         "_table",
-        "changes",
         "extension",
         "file_bytes",
         "is_damaged",
@@ -104,8 +103,6 @@ class ConsumeQueue:
         self._table = rows.table
         self.row = rows.add(queue_id, is_open=extension is None and topic != SCHEDULE_TOPIC)
         """Place in the table; `NO_ROW` once the queue is removed."""
-        self.changes = 0
-        """Grows when units change or are dropped."""
         self.is_damaged = False
         """`load` found files that do not follow each other; the queue must be built again."""
         self._files = FileRow(directory, file_bytes, disk, read_only=read_only)
@@ -189,15 +186,11 @@ class ConsumeQueue:
 
     def _empty_at(self, offset: int) -> None:
         """Drop all units; the next message gets an offset."""
-        self._units_changed()
+        self._rows.drop_window(self.row)
         table, row = self._table, self.row
         self._rows.drop_tail(row, offset)
         for column in (r.WRITTEN_OFFSET, r.MIN_OFFSET, r.MAX_OFFSET):
             table[row + column] = offset
-
-    def _units_changed(self) -> None:
-        self.changes += 1
-        self._rows.drop_window(self.row)
 
     @property
     def unwritten_units(self) -> int:
@@ -309,7 +302,7 @@ class ConsumeQueue:
         """Drop all units from ``offset`` on, on the disk too unless read-only."""
         if offset >= self.max_offset:
             return
-        self._units_changed()
+        self._rows.drop_window(self.row)
         table, row, end = self._table, self.row, max(offset, 0)
         if end < self.tail_start:
             self._rows.drop_tail(row, end)
@@ -334,7 +327,7 @@ class ConsumeQueue:
         Raises:
             OSError: The disk is full or broken.
         """
-        self._units_changed()
+        self._rows.drop_window(self.row)
         if offset >= self.tail_start:
             place = self._table[self.row + r.TAIL_AT] + (offset - self.tail_start) * UNIT_BYTES
             self._rows.tails[place : place + UNIT_BYTES] = unit

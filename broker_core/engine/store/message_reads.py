@@ -24,8 +24,7 @@ from broker_core.engine.store.reading import (
     scan,
     units_to_scan,
 )
-from broker_core.engine.store.results import GetResult, RecordRun
-from broker_core.engine.store.run_reader import RunReader
+from broker_core.engine.store.results import GetResult
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.visibility import visible
 from broker_core.errors import StoreError
@@ -49,7 +48,6 @@ class MessageReads:
         self._lock = parts.lock
         self._limits = BatchLimits(parts.config, machine_memory_bytes())
         self._resident = ResidentPieces(parts.commit_log)
-        self._runs = RunReader(parts.commit_log, self._resident)
         self._mender = QueueMender(parts)
 
     def take_settings(self, config: StoreConfig) -> None:
@@ -119,25 +117,6 @@ class MessageReads:
                 topic, queue_id, offset, max_count, accepts=accepts, matches=matches, max_bytes=max_bytes
             )
         return found
-
-    def read_run(self, topic: str, queue_id: int, offset: int, max_count: int) -> RecordRun | None:
-        """The same bytes as `get_messages` without a filter, read the quick way.
-
-        None if that is impossible: there are no records, or they are not in memory, damaged or hidden. `get_messages` decides
-        then.
-        """
-        visibility = self._parts.visibility
-        if visibility is not None and visibility.end(topic, queue_id) is not None:
-            return None
-        with self._lock:
-            queue = self._queues.by_key.get((topic, queue_id))
-            if queue is None or not queue.min_offset <= offset < queue.max_offset:
-                return None
-            units = self._runs.units(queue, offset, max_count)
-        if units is None:
-            return None
-        bytes_max = self._parts.config.max_transfer_bytes_in_memory
-        return self._runs.read(queue, units, offset, self._limits.of_get(max_count, bytes_max))
 
     def pull_reads(self, library: Library | None) -> PullReads:
         """What the kernel of pulls reads of this store, with a table of its own; without machine code it runs in Python."""

@@ -55,7 +55,7 @@ class MessageStore:
     Attributes:
         put, put_batch, set_filter_bits, add_arrival_listener, when_durable, log_syncs: See `MessagePuts`.
         plain_puts, plain_queue, tell_arrivals: See `MessagePuts`.
-        get_messages, get_stored_messages, read_run, pull_reads, queue_units, unit_bytes, query: See `MessageReads`.
+        get_messages, get_stored_messages, pull_reads, queue_units, unit_bytes, query: See `MessageReads`.
         is_in_memory, bring_to_memory, is_ahead_in_memory, read_ahead: See `broker_core.engine.store.cold_read`.
         record_at, bytes_at: `CommitLog.record`, `CommitLog.slice`.
         queues, min_offset, max_offset, stored_max_offset, standing, offset_by_time, store_time, time_span,
@@ -107,7 +107,6 @@ class MessageStore:
         self._reads = reads
         self.get_messages = reads.get_messages
         self.get_stored_messages = reads.get_stored_messages
-        self.read_run = reads.read_run
         self.pull_reads = reads.pull_reads
         self.queue_units = reads.queue_units
         self.unit_bytes = reads.unit_bytes

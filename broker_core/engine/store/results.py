@@ -90,24 +90,6 @@ class GetResult(NamedTuple):
     far_back: Sequence[LogPlace] = ()
 
 
-class RecordRun(NamedTuple):
-    """Consecutive records of a queue, read the quick way; see `GetResult`.
-
-    Attributes:
-        slices: Their bytes as stored, in few pieces; drop them soon, because they hold the mapping.
-        record_count: Records in them.
-        read_ahead: The bytes after this place should be read ahead (`MessageStore.read_ahead`); None if they are in memory.
-    """
-
-    slices: list[memoryview]
-    record_count: int
-    next_offset: int
-    min_offset: int
-    max_offset: int
-    total_bytes: int
-    read_ahead: LogPlace | None
-
-
 class Arrival(NamedTuple):
     """A message has entered a consume queue."""
 

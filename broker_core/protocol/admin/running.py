@@ -37,7 +37,6 @@ class RunningInfo:
 
     client_id: str
     version: str
-    is_push: bool
     is_orderly: bool
     start_ms: int
     threads: int
@@ -94,7 +93,6 @@ def read_running_info(client_id: str, body: Body) -> RunningInfo:
     return RunningInfo(
         client_id=client_id,
         version=properties.get("PROP_CLIENT_VERSION", ""),
-        is_push=properties.get("PROP_CONSUME_TYPE", "CONSUME_PASSIVELY") == "CONSUME_PASSIVELY",
         is_orderly=properties.get("PROP_CONSUMEORDERLY", "false").lower() == "true",
         start_ms=_whole(properties.get("PROP_CONSUMER_START_TIMESTAMP"), -1),
         threads=_whole(properties.get("PROP_THREADPOOL_CORE_SIZE"), -1),

@@ -91,9 +91,9 @@ def _compile(node: Condition) -> Test:
         case Not(operand):
             return _negated(_compile(operand))
         case And(operands):
-            return _all_of([_compile(item) for item in operands])
+            return _joined([_compile(item) for item in operands], decisive=False)
         case Or(operands):
-            return _any_of([_compile(item) for item in operands])
+            return _joined([_compile(item) for item in operands], decisive=True)
         case IsNull(operand):
             return _is_null(_getter(operand))
         case In():
@@ -114,32 +114,20 @@ def _negated(test: Test) -> Test:
     return negated
 
 
-def _all_of(tests: list[Test]) -> Test:
-    def all_of(properties: Properties) -> bool | None:
-        result: bool | None = True
+def _joined(tests: list[Test], *, decisive: bool) -> Test:
+    """All of some tests, or any of them: the first ``decisive`` answer counts, else one that is not known."""
+
+    def joined(properties: Properties) -> bool | None:
+        result: bool | None = not decisive
         for test in tests:
             value = test(properties)
-            if value is False:
-                return False
+            if value is decisive:
+                return decisive
             if value is None:
                 result = None
         return result
 
-    return all_of
-
-
-def _any_of(tests: list[Test]) -> Test:
-    def any_of(properties: Properties) -> bool | None:
-        result: bool | None = False
-        for test in tests:
-            value = test(properties)
-            if value:
-                return True
-            if value is None:
-                result = None
-        return result
-
-    return any_of
+    return joined
 
 
 def _is_null(get: Callable[[Properties], object]) -> Test:

@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import errno
-import os
 import signal
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,7 +99,7 @@ def _search(arguments: argparse.Namespace, open_mask: OpenMask | None, find_save
     try:
         access = access_of(arguments, find_saved, given_details(arguments))
         if arguments.parent_pipe:
-            threading.Thread(target=_end_with_input, name="parent pipe", daemon=True).start()
+            signals.end_with_input()
         expression = parse_filter(arguments.filter, now_ms=arguments.now or wall_clock_ms())
         mask = _mask(arguments, open_mask)
         with exported(arguments.out, arguments.format, NAMES if mask is None else (*NAMES, MASKED)) as write:
@@ -159,13 +157,6 @@ def _mask(arguments: argparse.Namespace, open_mask: OpenMask | None) -> RowMaski
 def _terminated(*_: object) -> None:
     """Exit; unlike an interrupt this leaves no file, not even a partial one."""
     raise SystemExit(EXIT_TERMINATED)
-
-
-def _end_with_input() -> None:
-    # Not by sys.stdin: a thread that holds its buffer at exit would crash the program.
-    while os.read(0, 4096):
-        pass
-    signals.end_this_process()
 
 
 _SHOWN_CHARACTERS = 80

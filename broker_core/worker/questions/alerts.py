@@ -16,7 +16,6 @@ class AlertPage:
 
     Attributes:
         rules: As `PutAlertRules.rules`; empty when the window has them.
-        wants_adoption: Whether no window has sent its former rules yet; see `AdoptAlerts`.
         looked_ms: Time of the sample; -1: there was none.
         found_rule: One item a subject for which a condition holds, those that fire first, at most 1,000.
         found_left_out: Subjects beyond those.
@@ -33,7 +32,6 @@ class AlertPage:
 
     revision: int
     rules: str
-    wants_adoption: bool
     webhook: str
     looked_ms: int
     found_rule: list[str]
@@ -119,20 +117,11 @@ class TryAlertWebhook(Question[Done]):
 
 
 @question(acts=False)
-class AdoptAlerts(Question[Done]):
-    """Take over the rules of a window of an earlier Orbit; only the first command counts."""
-
-    rules: str
-    """As `PutAlertRules.rules`; empty: there were none."""
-    webhook: str
-
-
-@question(acts=False)
 class MarkAlertsTold(Question[Done]):
     """The window has shown all changes up to this one."""
 
     change_id: int
 
 
-AlertCommand = PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | AdoptAlerts | MarkAlertsTold
+AlertCommand = PutAlertRules | RemoveAlertRule | MuteAlert | SetAlertWebhook | TryAlertWebhook | MarkAlertsTold
 AlertQuery = ReadAlerts | AlertCommand

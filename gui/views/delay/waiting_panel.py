@@ -20,6 +20,7 @@ from gui.operations.demo import may_offer_demo
 from gui.operations.queries import LatestQuery
 from gui.plots.chart_link import ChartLink
 from gui.theme.tokens import State
+from gui.views.acting import add_acting, set_acting
 from gui.views.action_dialog import ActionDialog, cannot_reason
 from gui.views.delay.actions import CANCEL, DELIVER, MOVE, DelayActions, result_text
 from gui.views.delay.columns import waiting_columns
@@ -35,7 +36,6 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
 from gui.words.broker_words import broker_text
-from gui.words.plain_text import tip_text
 from gui.words.text import count_text, short_count_text, span_text, tr
 
 LEVEL, TIMERS = "level", "timers"
@@ -244,8 +244,7 @@ class WaitingPanel(Panel):
     def _enable(self) -> None:
         chosen, refusal = self.grid.selected_rows, self.dialogs.refusal
         for button in (self.deliver, self.move_to, self.cancel):
-            button.setEnabled(bool(chosen) and not refusal)
-            button.setToolTip(tip_text(refusal))
+            set_acting(button, refusal, able=bool(chosen))
         self.back.setEnabled(len(self._starts) > 1)
         self.forward.setEnabled(self._next is not None)
 
@@ -291,12 +290,8 @@ class WaitingPanel(Panel):
 
     def _open_menu(self, one: WaitingRow, at: QPoint) -> None:
         menu = new_menu(self)
-        menu.setToolTipsVisible(True)
-        refusal = self.dialogs.refusal
         for text, action in ((tr("Deliver now…"), DELIVER), (tr("Move…"), MOVE), (tr("Cancel…"), CANCEL)):
-            entry = menu.addAction(text, partial(self.ask, action))
-            entry.setEnabled(not refusal)
-            entry.setToolTip(tip_text(refusal))
+            add_acting(menu, text, partial(self.ask, action), self.dialogs.refusal)
         menu.addSeparator()
         menu.addAction(tr("Show message"), lambda: self._open(one))
         menu.addAction(

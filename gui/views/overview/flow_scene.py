@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QSizePolicy
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State, Tokens, mix
 from gui.widgets.card_area import CardArea
+from gui.widgets.paint import paint_line
 
 CARD_WIDTH = 158.0
 CARD_HEIGHT_MIN, CARD_HEIGHT = 43.0, 50.0
@@ -87,14 +88,6 @@ def band_width(rate: float) -> float:
         return 0.0
     share = math.log10(max(1.0, rate)) / math.log10(RATE_OF_WIDEST)
     return BAND_WIDTH_MIN + (BAND_WIDTH_MAX - BAND_WIDTH_MIN) * min(1.0, share)
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    pixels: int
-    colour: str
-    align: Qt.AlignmentFlag
-    weight: QFont.Weight = QFont.Weight.Normal
 
 
 class FlowScene(CardArea):
@@ -250,13 +243,14 @@ class FlowScene(CardArea):
         painter.fillRect(QRectF(rect.left(), rect.top() + 6, STRIPE_WIDTH, rect.height() - 12), QColor(self._colour(card.role)))
         air = 6 if rect.height() >= CARD_HEIGHT else 3
         inner = rect.adjusted(12, air, -10, -air)
-        tokens, bottom = self._tokens, Qt.AlignmentFlag.AlignBottom
-        _paint_text(painter, card.title, inner, _Line(Size.SECONDARY, tokens.text_2, Qt.AlignmentFlag.AlignTop))
-        value = _Line(16, tokens.text_1, bottom, QFont.Weight.DemiBold)
-        width = _paint_text(painter, card.value, inner, value)
+        tokens, top, bottom = self._tokens, Qt.AlignmentFlag.AlignTop, Qt.AlignmentFlag.AlignBottom
+        middle, small = Qt.TextElideMode.ElideMiddle, text_font(Size.CAPTION)
+        paint_line(painter, card.title, inner, text_font(Size.SECONDARY), tokens.text_2, height=top, cut=middle)
+        bold = text_font(16, QFont.Weight.DemiBold)
+        width = paint_line(painter, card.value, inner, bold, tokens.text_1, height=bottom, cut=middle)
         fact = inner.adjusted(width + 6, 0, 0, -2)
-        if QFontMetricsF(text_font(Size.CAPTION)).horizontalAdvance(card.fact) <= fact.width():  # a part of it says nothing
-            _paint_text(painter, card.fact, fact, _Line(Size.CAPTION, tokens.text_3, bottom | Qt.AlignmentFlag.AlignRight))
+        if QFontMetricsF(small).horizontalAdvance(card.fact) <= fact.width():  # a part of it says nothing
+            paint_line(painter, card.fact, fact, small, tokens.text_3, side=Qt.AlignmentFlag.AlignRight, height=bottom)
 
 
 def _height(card: float) -> int:
@@ -269,14 +263,3 @@ def _way(start: QPointF, end: QPointF) -> QPainterPath:
     way = QPainterPath(start)
     way.cubicTo(start + QPointF(bend, 0), end - QPointF(bend, 0), end)
     return way
-
-
-def _paint_text(painter: QPainter, text: str, rect: QRectF, line: _Line) -> float:
-    """Draw one line, elided in the middle; return its width in px."""
-    font = text_font(line.pixels, line.weight)
-    metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, max(0.0, rect.width()))
-    painter.setFont(font)
-    painter.setPen(QColor(line.colour))
-    painter.drawText(rect, line.align | Qt.TextFlag.TextSingleLine, shown)
-    return metrics.horizontalAdvance(shown)

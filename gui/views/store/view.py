@@ -13,6 +13,7 @@ from gui.plots.chart_series import ChartSeries
 from gui.plots.log_bars import LogBar, LogBars
 from gui.plots.time_chart import TimeChart
 from gui.theme.tokens import State
+from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog, ActionPlan, read_only_reason
 from gui.views.chart_tools import RuleLine, join_charts, window_link
 from gui.views.list_read import say_not_read
@@ -144,9 +145,7 @@ class StoreView(PageView):
 
     def _enable_clean(self) -> None:
         source = self.context.source
-        refusal = read_only_reason(source)
-        self.clean_button.setEnabled(source.status is SourceStatus.READY and not refusal)
-        self.clean_button.setToolTip(tip_text(refusal))
+        set_acting(self.clean_button, read_only_reason(source), able=source.status is SourceStatus.READY)
 
     # ---- actions -------------------------------------------------------------------------------------------------------
 

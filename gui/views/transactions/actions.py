@@ -35,8 +35,11 @@ class TransactionDialogs:
         self._times = times
 
     def dialog(self, action: str, row: TransactionRow, parent: QWidget) -> ActionDialog:
-        make = {COMMIT: self._commit, ROLL_BACK: self._roll_back, CHECK: self._check, RESUME: self._resume}[action]
-        return self._of(replace(make(row), refusal=self.refusal(action)), parent)
+        if action in (COMMIT, ROLL_BACK):
+            plan = self._end(row, commit=action == COMMIT)
+        else:
+            plan = {CHECK: self._check, RESUME: self._resume}[action](row)
+        return ActionDialog(replace(plan, refusal=self.refusal(action)), self._theme, parent)
 
     def refusal(self, action: str) -> str:
         """Why an action is impossible here; empty where it is possible."""
@@ -63,39 +66,23 @@ class TransactionDialogs:
             is_destructive=True,
             refusal=self.refusal(ABORT),
         )
-        return self._of(plan, parent)
-
-    def _of(self, plan: ActionPlan, parent: QWidget) -> ActionDialog:
         return ActionDialog(plan, self._theme, parent)
 
-    def _commit(self, row: TransactionRow) -> ActionPlan:
+    def _end(self, row: TransactionRow, *, commit: bool) -> ActionPlan:
+        name, topic, queue = _name(row), row.topic, self._queue_text(row)
+        effect = tr("Consumers of {topic} never get this message.", topic=topic)
+        if commit:
+            effect = tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=topic, queue=queue)
+        closes = tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset))
         return ActionPlan(
-            title=tr("Commit {name}", name=_name(row)),
-            effects=[
-                tr("1 message is written to {topic}, queue {queue}; its consumers get it.", topic=row.topic,
-                   queue=self._queue_text(row)),
-                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset))
-            ],
-            verb=tr("Commit 1 transaction"),
-            start=lambda: self._source.ask(EndTransaction(row.origin, commit=True)),
+            title=tr("Commit {name}", name=name) if commit else tr("Roll back {name}", name=name),
+            effects=[effect, closes],
+            verb=tr("Commit 1 transaction") if commit else tr("Roll back 1 transaction"),
+            start=lambda: self._source.ask(EndTransaction(row.origin, commit=commit)),
             facts=self._facts(row),
             warning=tr("The producer may have decided otherwise. This cannot be taken back."),
-            typed=_name(row),
-        )  # fmt: skip
-
-    def _roll_back(self, row: TransactionRow) -> ActionPlan:
-        return ActionPlan(
-            title=tr("Roll back {name}", name=_name(row)),
-            effects=[
-                tr("Consumers of {topic} never get this message.", topic=row.topic),
-                tr("1 op record closes the half message at {offset}.", offset=count_text(row.half_offset)),
-            ],
-            verb=tr("Roll back 1 transaction"),
-            start=lambda: self._source.ask(EndTransaction(row.origin, commit=False)),
-            facts=self._facts(row),
-            warning=tr("The producer may have decided otherwise. This cannot be taken back."),
-            typed=_name(row),
-            is_destructive=True,
+            typed=name,
+            is_destructive=not commit,
         )
 
     def _check(self, row: TransactionRow) -> ActionPlan:

@@ -12,6 +12,7 @@ from gui.models.table import ColumnTableModel
 from gui.models.transactions import WaitingQueue, atomic_rows
 from gui.operations.queries import LatestQuery
 from gui.theme.tokens import Size, State
+from gui.views.acting import set_acting
 from gui.views.action_dialog import ActionDialog
 from gui.views.list_read import shown_read
 from gui.views.page import PageContext
@@ -21,7 +22,6 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.panel import Panel
 from gui.widgets.popups import opened
 from gui.widgets.said import on_language, said_button
-from gui.words.plain_text import tip_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.state import ClusterState
 
@@ -112,9 +112,7 @@ class AtomicPanel(QSplitter):
 
     def _show_held(self) -> None:
         chosen = self.grid.selected_row
-        refusal = self._actions.refusal(ABORT)
-        self.abort_button.setEnabled(chosen is not None and chosen.is_open and not refusal)
-        self.abort_button.setToolTip(tip_text(refusal))
+        set_acting(self.abort_button, self._actions.refusal(ABORT), able=chosen is not None and chosen.is_open)
         self.held.set_rows(chosen.queues if chosen is not None else ())
         self._right.set_title(tr("Queues held back"), chosen.name if chosen is not None else "")
         self._write_empty()

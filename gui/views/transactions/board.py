@@ -14,6 +14,7 @@ from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import STATE_GLYPHS, Size, State
 from gui.widgets.card_area import CardArea
+from gui.widgets.paint import paint_line
 from gui.widgets.repaint import repaint_with
 
 HEIGHT = 78
@@ -107,8 +108,8 @@ class Board(CardArea):
         painter.setBrush(colour)
         head = [QPointF(right, y), QPointF(right - ARROW - 2, y - 4), QPointF(right - ARROW - 2, y + 4)]
         painter.drawPolygon(QPolygonF(head))
-        look = _Look(Size.CAPTION, self._theme.tokens.text_2, Qt.AlignmentFlag.AlignHCenter)
-        _text(painter, text, QRectF(left, y - 22, right - left, 18), look)
+        box, side = QRectF(left, y - 22, right - left, 18), Qt.AlignmentFlag.AlignHCenter
+        paint_line(painter, text, box, text_font(Size.CAPTION), self._theme.tokens.text_2, side=side)
 
     def _paint_box(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
         tokens = self._theme.tokens
@@ -130,11 +131,11 @@ class Board(CardArea):
         inner = rect.adjusted(12, 10, -10, -8)
         self._paint_glyph(painter, card, inner.left(), inner.top() + 8)
         title = QRectF(inner.left() + 21, inner.top(), inner.width() - 21, 17)
-        _text(painter, card.title, title, _Look(Size.SECONDARY, tokens.text_2))
+        paint_line(painter, card.title, title, text_font(Size.SECONDARY), tokens.text_2)
         value = QRectF(inner.left(), inner.top() + 18, inner.width(), 24)
-        _text(painter, card.value, value, _Look(17, tokens.text_1, weight=QFont.Weight.DemiBold))
+        paint_line(painter, card.value, value, text_font(17, QFont.Weight.DemiBold), tokens.text_1)
         fact = QRectF(inner.left(), inner.bottom() - 16, inner.width(), 17)
-        _text(painter, card.fact, fact, _Look(Size.CAPTION, tokens.text_3))
+        paint_line(painter, card.fact, fact, text_font(Size.CAPTION), tokens.text_3)
 
     def _paint_low(self, painter: QPainter, card: BoardCard, rect: QRectF) -> None:
         tokens, side = self._theme.tokens, Qt.AlignmentFlag.AlignRight
@@ -144,34 +145,12 @@ class Board(CardArea):
         inner = rect.adjusted(14, 0, -12, 0)
         self._paint_glyph(painter, card, inner.left(), inner.center().y())
         words = inner.adjusted(GLYPH_ROOM, 0, 0, 0)
-        title, value = _Look(Size.SECONDARY, tokens.text_2), _Look(Size.BODY, tokens.text_1, side, QFont.Weight.DemiBold)
-        fact = _Look(Size.CAPTION, tokens.text_3, side)
+        title, value, fact = text_font(Size.SECONDARY), text_font(Size.BODY, QFont.Weight.DemiBold), text_font(Size.CAPTION)
+        texts = ((title, card.title), (value, card.value), (fact, card.fact))
         # Without room for all three, the fact is left out, because the title is needed to read the figure.
-        needed = title.width(card.title) + value.width(card.value) + fact.width(card.fact) + 2 * BETWEEN
+        needed = sum(QFontMetricsF(font).horizontalAdvance(text) for font, text in texts) + 2 * BETWEEN
         if needed <= words.width():
-            words = words.adjusted(0, 0, -_text(painter, card.fact, words, fact) - BETWEEN, 0)
-        used = _text(painter, card.value, words, value)
-        _text(painter, card.title, words.adjusted(0, 0, -used - BETWEEN, 0), title)
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    pixels: int
-    colour: str
-    side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft
-    weight: QFont.Weight = QFont.Weight.Normal
-
-    def width(self, text: str) -> float:
-        """Width of a text in px."""
-        return QFontMetricsF(text_font(self.pixels, self.weight)).horizontalAdvance(text)
-
-
-def _text(painter: QPainter, text: str, rect: QRectF, look: _Look) -> float:
-    """Draw one line, elided at its end; return its width in px."""
-    font = text_font(look.pixels, look.weight)
-    metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(0.0, rect.width()))
-    painter.setFont(font)
-    painter.setPen(QColor(look.colour))
-    painter.drawText(rect, look.side | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine, shown)
-    return metrics.horizontalAdvance(shown)
+            used = paint_line(painter, card.fact, words, fact, tokens.text_3, side=side)
+            words = words.adjusted(0, 0, -used - BETWEEN, 0)
+        used = paint_line(painter, card.value, words, value, tokens.text_1, side=side)
+        paint_line(painter, card.title, words.adjusted(0, 0, -used - BETWEEN, 0), title, tokens.text_2)

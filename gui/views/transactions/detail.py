@@ -18,6 +18,7 @@ from gui.models.transactions import LOST, WAITING, TransactionLife, TransactionR
 from gui.theme.fonts import text_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
+from gui.views.acting import set_acting
 from gui.views.list_read import say_not_read
 from gui.views.page import PageContext
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
@@ -31,7 +32,6 @@ from gui.widgets.paint import paint_line
 from gui.widgets.panel import Panel
 from gui.widgets.repaint import Drawn
 from gui.widgets.said import on_language, said_button, said_label
-from gui.words.plain_text import tip_text
 from gui.words.text import UNKNOWN, bytes_text, count_text, duration_text, tr
 
 LINE_HEIGHT = 38
@@ -182,9 +182,7 @@ class TransactionDetail(Panel):
         for action, button in self.buttons.items():
             is_lost = shown is not None and shown.state in LOST
             button.setVisible(is_lost if action == RESUME else not is_lost)
-            refusal = self._refusal(action)
-            button.setEnabled(shown is not None and (is_lost or shown.is_undecided) and not refusal)
-            button.setToolTip(tip_text(refusal))
+            set_acting(button, self._refusal(action), able=shown is not None and (is_lost or shown.is_undecided))
         self.message.setEnabled(shown is not None)
         for widget in (self.facts, self.line, self._line_title):
             widget.setVisible(shown is not None)

@@ -12,7 +12,6 @@ import pytest
 from broker_core.client.admin import AdminClient
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.message import Message
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.producer import Producer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.cluster.access import ClusterAccess
@@ -25,6 +24,7 @@ from broker_core.protocol.message.model import HostAddress
 from broker_core.tools.doctor import Doctor
 from broker_core.worker.commands.cluster import _look
 from tests.support.hostile_texts import DIGITS
+from tests.support.pop_consumer import PopConsumer
 from tests.support.remoting_peer import BROKER, Peer
 
 QUEUE = MessageQueue("T", BROKER, 0)
@@ -132,7 +132,7 @@ async def doctor(peer: Peer) -> None:
 
 
 ASK_NO_ROUTE = (
-    "message by id", "record at", "records", "queue units", "settings", "runtime", "topic configs", "group configs",
+    "message by id", "record at", "records", "queue units", "settings", "topic configs", "group configs",
     "offsets of groups", "consume directly",
 )  # fmt: skip
 """These ask the address that they are given."""
@@ -151,7 +151,6 @@ ACTS: dict[str, Act] = {
     "records": of_admin(lambda admin, address: admin.pull_records(address, QUEUE, 0, 1)),
     "queue units": of_admin(lambda admin, address: admin.queue_units_of(address, QUEUE, 0, 1)),
     "settings": of_admin(lambda admin, address: admin.broker_settings(address)),
-    "runtime": of_admin(lambda admin, address: admin.runtime_info(address)),
     "topic configs": of_admin(lambda admin, address: admin.topic_configs(address)),
     "group configs": of_admin(lambda admin, address: admin.group_configs(address)),
     "offsets of groups": of_admin(lambda admin, address: admin.offsets_of_groups(address)),

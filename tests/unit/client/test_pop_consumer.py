@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from broker_core.client.message import Message
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -14,6 +13,7 @@ from broker_core.errors import RemoteError, UsageError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from tests.support.broker_bench import SMALL_FILES
+from tests.support.pop_consumer import PopConsumer
 
 
 @asynccontextmanager

@@ -1,15 +1,13 @@
 """The transactional producer against the embedded broker."""
 
 import asyncio
-import threading
 from dataclasses import replace
 
 import pytest
 
 from broker_core.client.message import Message
-from broker_core.client.transaction import BlockingTransactionProducer, LocalState, TransactionProducer
+from broker_core.client.transaction import LocalState, TransactionProducer
 from broker_core.config import BrokerConfig, StoreConfig
-from broker_core.errors import NetworkError, UsageError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.message.record import decode_record
 from tests.support.broker_bench import SMALL_FILES
@@ -131,48 +129,3 @@ def test_a_half_message_that_is_not_safe_is_rolled_back_without_a_local_transact
             assert "TRAN_MSG\x01true" in sent.ext_fields["i"]
 
     asyncio.run(run())
-
-
-def test_the_blocking_producer_runs_the_local_transaction_on_the_calling_thread(tmp_path):
-    ready, done = threading.Event(), threading.Event()
-    broker_box = []
-
-    async def serve():
-        async with running(tmp_path) as broker:
-            broker_box.append(broker)
-            ready.set()
-            await asyncio.to_thread(done.wait, 100)
-            await eventually(lambda: bodies(broker) == [b"plain", b"yes"])
-
-    server = threading.Thread(target=lambda: asyncio.run(serve()))
-    server.start()
-    try:
-        assert ready.wait(90)
-        threads = []
-
-        def execute(message):
-            threads.append(threading.current_thread())
-            if message.body == b"fails":
-                raise ValueError("no database")
-            return COMMIT
-
-        address = broker_box[0].name_server_address
-        with BlockingTransactionProducer(address, "PG", lambda _message: ROLLBACK) as producer:
-            assert producer.send_in_transaction(Message("T", b"yes"), execute).state is COMMIT
-            assert producer.send_in_transaction(Message("T", b"fails"), execute).state is UNKNOWN
-            producer.send(Message("T", b"plain"))
-        assert threads == [threading.current_thread()] * 2
-        with pytest.raises(UsageError, match="closed"):
-            producer.send(Message("T", b"x"))
-    finally:
-        done.set()
-        server.join(60)
-    assert not server.is_alive()
-
-
-def test_a_blocking_producer_without_a_broker_says_so():
-    producer = BlockingTransactionProducer("127.0.0.1:1", "PG", never)
-    with pytest.raises(NetworkError):
-        producer.start()
-    producer.close()
-    assert threading.active_count() == 1 or "producer PG" not in {thread.name for thread in threading.enumerate()}

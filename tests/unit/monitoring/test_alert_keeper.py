@@ -10,7 +10,6 @@ import pytest
 
 from broker_core.api import StoreError, UsageError
 from broker_core.worker.questions.alerts import (
-    AdoptAlerts,
     AlertPage,
     MarkAlertsTold,
     MuteAlert,
@@ -22,7 +21,7 @@ from broker_core.worker.questions.alerts import (
 )
 from monitoring import alert_store, database_file
 from monitoring.alert_keeper import CHANGES_SHOWN, LOGGED_MAX, AlertKeeper
-from monitoring.alert_rules import DEFAULT_RULES, FIRST_RULE_IDS, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
+from monitoring.alert_rules import DEFAULT_RULES, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_store import FILE_NAME, AlertStore
 from monitoring.webhook import WebhookResult
 from tests.support.fake_source import TAKEN_MS, fake_state
@@ -302,30 +301,6 @@ def test_after_the_end_nothing_is_judged(start):
     assert keeper.look(at(0)) == []
     with pytest.raises(StoreError, match="closed"):
         page(keeper)
-
-
-# ---- what a window kept ----
-
-
-def test_rules_of_a_window_are_taken_over_once_with_the_new_shipped_ones(start):
-    keeper = start()
-    assert page(keeper).wants_adoption
-    kept = [replace(DEFAULT_RULES[0], threshold=99), RULE]
-    keeper.answer(AdoptAlerts(rules_to_json(kept), HOOK))
-    new = [rule for rule in DEFAULT_RULES if rule.rule_id not in FIRST_RULE_IDS]
-    assert rules(keeper) == [*kept, *new]
-    assert (page(keeper).webhook, page(keeper).wants_adoption) == (HOOK, False)
-    keeper.answer(AdoptAlerts(rules_to_json([SLOW]), ""))
-    assert rules(keeper) == [*kept, *new]
-    keeper.close()
-    assert rules(start()) == [*kept, *new]
-
-
-def test_a_window_that_kept_nothing_leaves_the_rules_as_they_are(start):
-    keeper = start()
-    keeper.answer(AdoptAlerts("", ""))
-    assert rules(keeper) == list(DEFAULT_RULES)
-    assert not page(keeper).wants_adoption
 
 
 # ---- web hook ----

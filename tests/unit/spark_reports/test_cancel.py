@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_reports.cancel import Cancellation, Interrupt, watch_parent
+from broker_core.platform.signals import end_with_input
+from spark_reports.cancel import Cancellation, Interrupt
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -68,7 +69,7 @@ def test_a_request_that_a_finalizer_swallowed_is_found_again(cancellation, monke
 
 IN_TEXT = """
 import signal, sys
-from spark_reports.cancel import Cancellation, watch_parent
+from spark_reports.cancel import Cancellation
 Cancellation().install()
 try:
     exec("signal.raise_signal(signal.SIGTERM)")
@@ -88,7 +89,7 @@ def test_the_end_of_input_is_a_request(cancellation, monkeypatch):
     reading, writing = os.pipe()
     with os.fdopen(reading) as end:
         monkeypatch.setattr("sys.stdin", end)
-        watch_parent()
+        end_with_input()
         os.write(writing, b"still here")
         with pytest.raises(KeyboardInterrupt):
             close_and_wait_for_a_signal(writing)

@@ -1,6 +1,6 @@
-"""Headers of answers to pulls: their fields, and whole ones from a template for pulls that found messages.
+"""Headers of answers to pulls: their fields, and the parts that a kernel writes answers with messages from.
 
-The templates are made once, from what `broker_core.protocol.frame` writes: 1 µs an answer instead of 8.
+The parts are made once, from what `broker_core.protocol.frame` writes.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.3.
 """
@@ -16,7 +16,6 @@ from broker_core.protocol.codes import ResponseCode, SerializeType
 from broker_core.protocol.frame import encode_command, reply_to
 
 _PREFIX = Struct(">II")
-_BINARY_KIND = int(SerializeType.ROCKETMQ) << 24
 _OPAQUE = 1_987_654_321
 """A number that is found again in an answer."""
 
@@ -29,58 +28,6 @@ def answer_fields(broker_id: int, next_offset: int, min_offset: int, max_offset:
         "minOffset": str(min_offset),
         "maxOffset": str(max_offset),
     }
-
-
-def _sample(kind: SerializeType) -> bytes:
-    """Header of an answer with four numbers of one digit."""
-    found = reply_to(_OPAQUE, kind, ResponseCode.SUCCESS, GetStatus.FOUND.value, answer_fields(0, 0, 0, 0))
-    return encode_command(found)[_PREFIX.size :].replace(b"%", b"%%")
-
-
-def _replaced(template: bytes, sample: bytes, place: bytes, count: int) -> bytes:
-    assert template.count(sample) == count
-    return template.replace(sample, place)
-
-
-def _binary_template() -> tuple[bytes, int]:
-    """The template, and the length of the header fields without their numbers."""
-    template = _replaced(_sample(SerializeType.ROCKETMQ), _OPAQUE.to_bytes(4, "big"), b"%b", 1)
-    fields_bytes = len(template) - template.index(b"\0\x14suggestWhichBrokerId")
-    template = _replaced(template, b"\0\0\0\x010", b"\0\0\0%c%b", 4)
-    own_bytes = fields_bytes - 4
-    return _replaced(template, b"\0\0\0%c\0\x14" % fields_bytes, b"\0\0\0%c\0\x14", 1), own_bytes
-
-
-def _json_template() -> bytes:
-    template = _replaced(_sample(SerializeType.JSON), b"%d" % _OPAQUE, b"%b", 1)
-    return _replaced(template, b'":"0"', b'":"%d"', 4)
-
-
-_BINARY, _BINARY_FIELDS_BYTES = _binary_template()
-_BINARY_BYTES = len(_BINARY % (bytes(4), 0, 0, b"", 0, b"", 0, b"", 0, b""))
-_JSON = _json_template()
-
-
-def binary_found(  # noqa: PLR0917  the hot path names no arguments
-    opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int
-) -> bytes:
-    """Start of the frame, up to the body, that answers a pull with messages; ``opaque`` as in the request."""
-    broker, start, low, high = b"%d" % broker_id, b"%d" % next_offset, b"%d" % min_offset, b"%d" % max_offset
-    digits = len(broker) + len(start) + len(low) + len(high)
-    header = _BINARY % (
-        opaque, _BINARY_FIELDS_BYTES + digits, len(broker), broker, len(start), start, len(low), low, len(high), high
-    )  # fmt: skip
-    size = _BINARY_BYTES + digits
-    return _PREFIX.pack(4 + size + body_bytes, _BINARY_KIND | size) + header
-
-
-def json_found(  # noqa: PLR0917  as above
-    opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int
-) -> bytes:
-    """The same for clients that write JSON headers; ``opaque`` in decimal digits."""
-    header = _JSON % (broker_id, next_offset, min_offset, max_offset, opaque)
-    size = len(header)
-    return _PREFIX.pack(4 + size + body_bytes, size) + header
 
 
 class AnswerParts(NamedTuple):

@@ -1,19 +1,20 @@
 """Plain sends and pulls as typed values, and the start of a binary header (Source: docs/spec/remoting.md §1.2, §1.3).
 
-The codecs of this package make them from the bytes of a frame; `broker_core.engine.processors.send_processor` and
-`broker_core.engine.processors.pull_processor` serve them. A codec knows the bytes of a request and of its answer, and nothing
-of what a broker permits, stores or counts.
+The codec of sends and the kernel of pulls make them from the bytes of a frame; `broker_core.engine.processors.send_processor`
+and `broker_core.engine.processors.pull_processor` serve them. A codec knows the bytes of a request and of its answer, and
+nothing of what a broker permits, stores or counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from broker_core.engine.processors.pull_request import PullTerms
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.protocol.codes import LanguageCode, ResponseCode, SerializeType
-from broker_core.protocol.frame import RemotingCommand, reply_to
+from broker_core.protocol.frame import Buffer, RemotingCommand, reply_to
 
 HEAD: Final = Struct(">IIhbhiiii")
 """Frame length, kind and header length; code, language, version, opaque, flag, remark length, fields length."""
@@ -66,23 +67,13 @@ class PlainSend(NamedTuple):
 class PullGrant:
     """Whether pulls with the same terms may have every message; `PullAdmission` keeps it with their common part.
 
-    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again. ``broker_id`` is
-    where they should pull next.
+    ``seen`` is the state that decided it, empty before: when it has changed, the next pull is checked again.
     """
 
-    __slots__ = ("broker_id", "seen")
+    __slots__ = ("seen",)
 
     def __init__(self) -> None:
         self.seen: tuple[object, ...] = ()
-        self.broker_id = 0
-
-
-class FoundHead(Protocol):
-    """Writes the start of the frame, up to the body, that answers a pull with messages."""
-
-    def __call__(  # noqa: PLR0917  the hot path names no arguments
-        self, opaque: bytes, broker_id: int, next_offset: int, min_offset: int, max_offset: int, body_bytes: int, /
-    ) -> bytes: ...
 
 
 class PlainPull(NamedTuple):
@@ -99,7 +90,6 @@ class PlainPull(NamedTuple):
     committed: int
     opaque: bytes
     grant: PullGrant
-    found_head: FoundHead
     serialize_type: SerializeType
     version: int
     language: LanguageCode
@@ -109,7 +99,12 @@ class PlainPull(NamedTuple):
         return _opaque_number(self.opaque, self.serialize_type)
 
     def reply(
-        self, code: int = ResponseCode.SUCCESS, remark: str | None = None, ext_fields: dict[str, str] | None = None
+        self,
+        code: int = ResponseCode.SUCCESS,
+        remark: str | None = None,
+        ext_fields: dict[str, str] | None = None,
+        *,
+        body_slices: Sequence[Buffer] = (),
     ) -> RemotingCommand:
-        """Any other answer, as `RemotingCommand.reply` makes it."""
-        return reply_to(self.opaque_number, self.serialize_type, code, remark, ext_fields)
+        """An answer, as `RemotingCommand.reply` makes it."""
+        return reply_to(self.opaque_number, self.serialize_type, code, remark, ext_fields, body_slices=body_slices)

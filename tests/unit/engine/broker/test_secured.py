@@ -12,7 +12,6 @@ import trustme
 from broker_core.client.atomic_producer import AtomicProducer
 from broker_core.client.instance import ClientSecurity
 from broker_core.client.message import Message
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.client.pull_consumer import PullConsumer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
@@ -25,6 +24,7 @@ from broker_core.transport.client import ConnectionPool
 from broker_core.transport.tls import client_tls, tls_server
 from tests.support.broker_bench import SMALL_FILES, send_fields
 from tests.support.embedded import started
+from tests.support.pop_consumer import PopConsumer
 
 ADMIN = Credentials("administrator", "administrator")
 USER = Credentials("shop-user", "shop-secret")

@@ -1,4 +1,4 @@
-"""Plain pulls: which frames the codec reads, and that codec and processor serve them as the general decoding does."""
+"""Plain pulls: which frames the kernel reads, and that kernel and processor serve them as the general decoding does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker_core.engine.processors.plain import learnt, pull_codec
 from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.errors import FrameError
 from broker_core.protocol.admin.topics import TopicConfig
@@ -79,11 +78,11 @@ def decode(frame: bytes) -> RemotingCommand:
     return decode_frame(frame, 0, total)
 
 
-@pytest.fixture(autouse=True, params=["python", "kernel in python", "machine code"], scope="module")
+@pytest.fixture(autouse=True, params=["kernel in python", "machine code"], scope="module")
 def kernel(request):
-    """Who serves: the codec, or the kernel, uncompiled or compiled."""
+    """Who serves: the kernel, uncompiled or compiled."""
     library = machine_code() if request.param == "machine code" else None
-    _Way.makes = None if request.param == "python" else partial(made_kernel, library)
+    _Way.makes = partial(made_kernel, library)
     yield request.param
     _Way.makes = None
 
@@ -102,22 +101,14 @@ def serve(bench, peer: PartsPeer, frame: bytes) -> bool:
 
 def taken_bytes(bench, peer: PartsPeer, source: bytes, position: int, total: int) -> int:
     plain = bench.dispatcher.plain
-    if _Way.makes is None:
-        plain.pull_kernel = None
-    elif plain.pull_kernel is None or not hasattr(bench, "has_kernel"):
+    assert _Way.makes is not None
+    if plain.pull_kernel is None or not hasattr(bench, "has_kernel"):
         plain.pull_kernel, bench.has_kernel = _Way.makes(bench), True
     return plain.serve(peer, source, position, total)
 
 
-only_codec = pytest.mark.parametrize("kernel", ["python"], indirect=True)
-
-
-def codec_of(bench) -> pull_codec.PullCodec:
-    return bench.dispatcher.plain._read_pull.__self__
-
-
 def comes_again(bench, frame: bytes) -> bool:
-    """Whether the codec reads a pull when it comes again: the first time it is only noted."""
+    """Whether the kernel reads a pull when it comes again: the first time it is only noted."""
     serve(bench, PartsPeer(), frame)
     return serve(bench, PartsPeer(), frame)
 
@@ -199,7 +190,7 @@ PLAIN_OR_NOT = st.fixed_dictionaries(
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
-    """Two brokers with the same messages and consumers: one for the codec, one for the general decoding."""
+    """Two brokers with the same messages and consumers: one for the kernel, one for the general decoding."""
     tmp_path = tmp_path_factory.mktemp("two")
     with broker_bench(tmp_path / "short") as short, broker_bench(tmp_path / "long") as long:
         for bench in (short, long):
@@ -218,7 +209,7 @@ def what_is_known(bench) -> tuple[object, ...]:
 
 
 def check_alike(short, long, frame: bytes) -> bool:
-    """Serve a frame on one bench by the codec if it reads it, on the other the general way: nothing may differ."""
+    """Serve a frame on one bench by the kernel if it reads it, on the other the general way: nothing may differ."""
     peer, other = PartsPeer(), PartsPeer()
     taken = serve(short, peer, frame)
     try:
@@ -385,7 +376,7 @@ def test_a_frame_may_stand_anywhere_in_what_was_read(full, kind):
 
 
 def code_of(bench, frame: bytes) -> int:
-    """Code of the answer to a pull that the codec has learnt."""
+    """Code of the answer to a pull that the kernel has learnt."""
     peer = PartsPeer()
     assert comes_again(bench, frame)
     assert serve(bench, peer, frame)
@@ -469,39 +460,3 @@ def test_a_pull_at_the_end_of_its_queue_is_held(full):
     assert (peer.frames, len(full.dispatcher.pull.holds)) == ([], 1)
     full.put(body=b"new")
     assert [b"new" in b"".join(answer.body_slices) for answer in peer.sent] == [True]
-
-
-# ---- bounds ----
-
-
-@only_codec
-@both
-def test_what_was_remembered_is_bounded(full, monkeypatch, kind):
-    monkeypatch.setattr(learnt, "KNOWN_MAX", 8)
-    monkeypatch.setattr(pull_codec, "_SEEN_MAX", 16)
-    pulls = codec_of(full)
-    for number in range(40):
-        assert comes_again(full, frame_of(bname=str(number), serialize_type=kind))
-        assert len(pulls._lanes) + len(pulls._json_lanes) <= 8
-        assert len(pulls._seen) <= 16
-    assert not comes_again(full, frame_of(bname="b" * 2000, serialize_type=kind))
-
-
-@only_codec
-def test_who_waits_on_many_queues_by_turns_costs_no_memory(full, monkeypatch):
-    monkeypatch.setattr(pull_codec, "_SEEN_MAX", 16)
-    pulls = codec_of(full)
-    for _ in range(3):
-        for number in range(40):
-            assert not serve(full, PartsPeer(), frame_of(bname=str(number)))
-    assert (len(pulls._lanes), len(pulls._seen) <= 16) == (0, True)
-
-
-@only_codec
-@both
-def test_what_is_no_pull_is_remembered_as_such(full, kind):
-    bad = frame_of(queueId="x", serialize_type=kind)
-    assert not comes_again(full, bad)
-    assert not serve(full, PartsPeer(), bad)
-    pulls = codec_of(full)
-    assert [*pulls._lanes.values(), *pulls._json_lanes.values()] == [None]

@@ -223,6 +223,14 @@ def test_lanes_are_forgotten_when_there_are_too_many(served, monkeypatch):
     assert not served.take(frame_of(bname="b" * 2000)), "a key that is too long"
 
 
+def test_who_waits_on_many_queues_by_turns_costs_no_memory(served, monkeypatch):
+    monkeypatch.setattr(pull_kernel, "_SEEN_MAX", 16)
+    for _ in range(3):
+        for number in range(40):
+            assert not served.take(frame_of(bname=str(number)))
+    assert (len(served.kernel._lanes), len(served.kernel._seen) <= 16) == (0, True)
+
+
 def test_lanes_that_served_a_read_are_noted_before_they_are_forgotten(served, monkeypatch):
     served.put(50)
     served.learn()

@@ -380,7 +380,6 @@ def cold(bench, monkeypatch):
     bench.put(body=b"older")
     store = bench.state.store
     monkeypatch.setattr("broker_core.engine.store.reading.NEAR_BYTES", 0)
-    monkeypatch.setattr(store, "read_run", lambda *_: None)
     monkeypatch.setattr(store, "is_in_memory", lambda _places: False)
     monkeypatch.setattr(store, "bring_to_memory", read.extend)
     return read

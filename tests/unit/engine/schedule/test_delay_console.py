@@ -101,7 +101,7 @@ def test_a_cancelled_message_is_never_delivered_also_not_after_a_crash(bench):
     async def scenario():
         running = Running(bench)
         puts = [bench.put(3, name) for name in ("one", "two", "three")]
-        acted = await running.console.cancel(3, [place(puts[1]), DelayedPlace(2, 1)])
+        acted = await running.console.act("cancel", 3, [place(puts[1]), DelayedPlace(2, 1)])
         assert (acted.done, acted.gone) == (1, [2])
         assert running.row(3).pending == 2
         assert [head.queue_offset for head in running.page(3).heads] == [0, 2]
@@ -119,9 +119,9 @@ def test_a_message_delivered_at_once_is_not_delivered_again_also_not_after_a_cra
     async def scenario():
         running = Running(bench)
         puts = [bench.put(3, name) for name in ("one", "two")]
-        acted = await running.console.deliver_now(3, [place(puts[1])])
+        acted = await running.console.act("deliver", 3, [place(puts[1])])
         assert (acted.done, bench.bodies()) == (1, ["two"])
-        assert (await running.console.deliver_now(3, [place(puts[1])])).gone == [1]
+        assert (await running.console.act("deliver", 3, [place(puts[1])])).gone == [1]
         again = running.crashed()
         again.timers.advance(10_000)
         assert bench.bodies() == ["two", "one"]
@@ -135,7 +135,7 @@ def test_a_moved_message_comes_at_its_new_time_earlier_or_later(bench, level, wa
     async def scenario():
         running = Running(bench)
         put = bench.put(level, "moved")
-        acted = await running.console.move(level, [place(put)], bench.clock() + wait_ms)
+        acted = await running.console.act("move", level, [place(put)], due_ms=bench.clock() + wait_ms)
         assert acted.done == 1
         assert sum(figures.pending for figures in running.console.figures()) == 1
         assert [f.next_due_ms for f in running.console.figures() if f.pending] == [bench.clock() + wait_ms]
@@ -156,11 +156,11 @@ def test_a_message_can_be_moved_more_than_once_and_to_the_past(bench):
         running = Running(bench)
         put = bench.put(4, "moved")
         for wait_ms in (9_000, 3_000, 30_000):
-            assert (await running.console.move(4, [place(put)], bench.clock() + wait_ms)).done == 1
+            assert (await running.console.act("move", 4, [place(put)], due_ms=bench.clock() + wait_ms)).done == 1
         running.timers.advance(29_999)
         assert bench.bodies() == []
         assert running.page(4).heads[0].due_ms == bench.clock() + 1
-        await running.console.move(4, [place(put)], bench.clock() - 5)
+        await running.console.act("move", 4, [place(put)], due_ms=bench.clock() - 5)
         assert bench.bodies() == ["moved"]
         running.timers.advance(100_000)
         assert bench.bodies() == ["moved"]
@@ -173,15 +173,15 @@ def test_what_cannot_be_done_is_refused_with_figures(bench):
         running = Running(bench)
         puts = [bench.put(3, "one", topic="Free"), bench.put(3, "two")]
         with pytest.raises(UsageError, match="at most 60 s ahead"):
-            await running.console.move(3, [place(puts[0])], bench.clock() + 60_001)
+            await running.console.act("move", 3, [place(puts[0])], due_ms=bench.clock() + 60_001)
         with pytest.raises(UsageError, match="1 to 1000 messages, not 0"):
-            await running.console.cancel(3, [])
+            await running.console.act("cancel", 3, [])
         with pytest.raises(UsageError, match="no delay level"):
-            await running.console.cancel(7, [place(puts[0])])
+            await running.console.act("cancel", 7, [place(puts[0])])
         assert running.journal.last(10) == []
         bench.store.refuse_topics = frozenset({"T"})
         with pytest.raises(StoreError, match="1 of 2 messages are done"):
-            await running.console.deliver_now(3, [place(put) for put in puts])
+            await running.console.act("deliver", 3, [place(put) for put in puts])
         assert [entry.action for entry in running.journal.last(10)] == ["delay.deliver", "delay.deliver.failed"]
         assert (bench.bodies("Free"), running.row(3).pending) == (["one"], 1)
 
@@ -198,7 +198,7 @@ def test_an_action_that_cannot_be_recorded_is_not_carried_out(bench, monkeypatch
 
         monkeypatch.setattr(running.journal, "record", refuse)
         with pytest.raises(StoreError, match="no room"):
-            await running.console.cancel(3, [place(put)])
+            await running.console.act("cancel", 3, [place(put)])
         running.timers.advance(10_000)
         assert bench.bodies() == ["one"]
 
@@ -212,7 +212,7 @@ def test_until_the_copy_is_on_disk_the_file_says_that_the_message_is_due(bench, 
         due_ms = bench.clock() + 10_000
         monkeypatch.setattr(bench.store, "when_durable", lambda _end, done: done(False))
         with pytest.raises(StoreError):
-            await running.console.deliver_now(3, [place(put)])
+            await running.console.act("deliver", 3, [place(put)])
         assert running.service.overrides.to_json(0)["messages"][str(put.physical_offset)]["dueMs"] == due_ms
         assert not (bench.root / "config" / "orbitDelay.json").exists()
 
@@ -223,7 +223,7 @@ def test_the_file_is_small_and_plain(bench):
     async def scenario():
         running = Running(bench)
         put = bench.put(3, "one")
-        await running.console.cancel(3, [place(put)])
+        await running.console.act("cancel", 3, [place(put)])
         written = json.loads((bench.root / "config" / "orbitDelay.json").read_text("utf-8"))
         assert written == {"messages": {str(put.physical_offset): {"level": 3, "queueOffset": 0, "dueMs": -1}}}
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from broker_core.engine.store import cold_read
-from broker_core.engine.store.cold_read import bring_to_memory, is_in_memory, joined
+from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_in_memory, joined
 from broker_core.engine.store.results import LogPlace
 from broker_core.platform import page_cache
-from tests.support.store_bench import message
+from tests.support.store_bench import LOG_FILE_BYTES, message
 
 pytestmark = pytest.mark.usefixtures("both_platforms")
 
@@ -112,3 +112,94 @@ def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(store):
 
 def test_reading_stops_where_the_file_ends(store):
     bring_to_memory(store._parts.commit_log, [LogPlace(store._parts.commit_log.file_bytes - 10, 50)])
+
+
+# ---- pieces that are remembered ----
+
+
+@pytest.fixture
+def log(bench):
+    """A log of several files."""
+    made = bench.open()
+    for number in range(300):
+        made.put(message(b"%d" % number * (1 + number % 7)))
+    return made._parts.commit_log
+
+
+class Seconds:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """First and last places that the system is asked for; what is in ``asked.missing`` is not in memory."""
+
+    class Asked(list):
+        missing = frozenset()
+
+    asked = Asked()
+
+    def is_resident(position, size):
+        asked.append((position, position + size - 1))
+        return not any(position <= missing < position + size for missing in asked.missing)
+
+    monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
+    monkeypatch.setattr(page_cache, "is_resident", is_resident)
+    return asked
+
+
+def test_a_piece_is_asked_for_once_a_moment(log, asked):
+    clock = Seconds()
+    pieces = ResidentPieces(log, clock)
+    assert pieces.has(100, 300)
+    assert asked == [(0, LOG_FILE_BYTES - 1)]
+    assert pieces.has(300, 500)
+    assert len(asked) == 1
+    clock.now += cold_read.KNOWN_MS / 1000
+    assert pieces.has(100, 300)
+    assert len(asked) == 2
+
+
+def test_a_piece_with_a_gap_is_not_in_memory_and_asked_for_again(log, asked):
+    pieces = ResidentPieces(log, Seconds())
+    asked.missing = {LOG_FILE_BYTES // 2}
+    assert not pieces.has(100, 300)
+    asked.missing = frozenset()
+    assert pieces.has(100, 300)
+
+
+def test_pieces_remembered_are_bounded(log, asked, monkeypatch):
+    monkeypatch.setattr(cold_read, "KNOWN_PIECES_MAX", 2)
+    monkeypatch.setattr(cold_read, "PIECE_BYTES", 1_000)
+    pieces = ResidentPieces(log, Seconds())
+    assert pieces.has(0, 2_500)
+    assert len(pieces.seen) == 4
+    looked = len(asked)
+    assert pieces.has(2_000, 2_500)
+    assert len(asked) == looked
+    assert pieces.has(0, 500), "its row was given to the piece at 2,000"
+    assert len(asked) > looked
+
+
+def test_reading_ahead_is_asked_for_once_a_piece_where_something_is_missing(log, asked, monkeypatch):
+    monkeypatch.setattr(cold_read, "AHEAD_BYTES", 2_000)
+    pieces = ResidentPieces(log, Seconds())
+    asked.missing = {1_500}
+    assert pieces.lacks_ahead(500)
+    assert not pieces.lacks_ahead(500)
+    fresh = ResidentPieces(log, Seconds())
+    asked.missing = frozenset()
+    assert not fresh.lacks_ahead(500)
+
+
+def test_where_nothing_can_be_asked_all_counts_as_in_memory(log, monkeypatch):
+    pieces = ResidentPieces(log, Seconds())
+    with monkeypatch.context() as deleted:
+        deleted.setattr(log, "map_at", lambda _base: None)
+        assert pieces.has(0, 100)
+    monkeypatch.setattr(page_cache, "is_resident", page_cache.plain_is_resident)
+    assert ResidentPieces(log, Seconds()).has(0, 100)

@@ -29,7 +29,7 @@ LOOKING = {
     "ContinueFollow", "EndFollow", "Shutdown",
 }  # fmt: skip
 LOCAL = {
-    "ReadAlerts", "PutAlertRules", "RemoveAlertRule", "MuteAlert", "SetAlertWebhook", "TryAlertWebhook", "AdoptAlerts",
+    "ReadAlerts", "PutAlertRules", "RemoveAlertRule", "MuteAlert", "SetAlertWebhook", "TryAlertWebhook",
     "MarkAlertsTold", "ReadLetterNotes", "MarkLetters", "NoteLetters", "NoteResends", "NoteGroup", "AdoptNotes",
 }  # fmt: skip
 """Alert rules and notes are Orbit's own: who only looks needs them as much."""

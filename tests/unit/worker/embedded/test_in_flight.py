@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from broker_core.client.pop_consumer import PopConsumer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.in_flight import QueueInFlight
@@ -16,6 +15,7 @@ from broker_core.worker.embedded.in_flight import QUEUES_MAX, in_flight_handlers
 from broker_core.worker.questions.in_flight import ListInFlight
 from tests.support.broker_thread import broker_thread
 from tests.support.grpc_stub import RawClient, message, resource
+from tests.support.pop_consumer import PopConsumer
 
 
 @pytest.fixture(scope="module")
