@@ -72,6 +72,11 @@ class ConsumerOffsets:
         """All offsets as ``(topic, group, {queue id: offset})``; the dictionaries are the live ones, not to be changed."""
         return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
 
+    def forget(self, group: str, topic: str, queue_id: int) -> None:
+        """Remove the offset of one queue."""
+        del self._table[topic + SEPARATOR + group][queue_id]
+        self.changes += 1
+
     def remove_group(self, group: str) -> None:
         self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
 

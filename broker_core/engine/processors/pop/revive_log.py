@@ -130,8 +130,7 @@ class ReviveLog:
         kill keeps them from the file: their messages would be handed out again, acked or not.
         """
         for queue in range(self.queue_count):
-            finished = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
-            self._next[queue] = max(finished + 1, self._store.min_offset(self.topic, queue), 0)
+            self._next[queue] = max(self._finished(queue) + 1, self._store.min_offset(self.topic, queue), 0)
         popped: list[PopCheckpoint] = []
         self._offsets_ms, self._popped_later = offsets_ms, popped
         self.poll()
@@ -139,6 +138,15 @@ class ReviveLog:
         self._move_on(popped)
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
+
+    def _finished(self, queue: int) -> int:
+        """Offset of the last finished record; -1, so that all are read, where the stored one is not of this queue."""
+        finished, end = self._state.offsets.get(REVIVE_GROUP, self.topic, queue), self._store.max_offset(self.topic, queue)
+        if finished < 0 or finished < end:
+            return finished
+        logger.warning("%s queue %d is finished up to %d, and ends at %d; it is read again", self.topic, queue, finished, end)
+        self._state.offsets.forget(REVIVE_GROUP, self.topic, queue)
+        return -1
 
     def _move_on(self, popped: list[PopCheckpoint]) -> None:
         """Set the offsets of groups behind what they popped; a pop that does not begin at a group's offset changes none."""
@@ -188,6 +196,8 @@ class ReviveLog:
             return
         if TIMER_ENQUEUE_MS in message.properties:
             found.due_ms = max(found.due_ms, message.store_timestamp_ms + ACK_WAIT_MS)
+        else:
+            found.popped_before = message.physical_offset
         self._ledger.add(found, self._state.clock())
 
     def _take_ack(self, ack: AckRecord, message: StoredMessage) -> None:
