@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -204,7 +204,7 @@ class TransactionEngine:
         Messages stored meanwhile are at the ends of the queues, and are read with the rest.
         """
         self.is_loaded = False
-        read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
+        read = self._starts({OP_TOPIC: op_start, HALF_TOPIC: half_start})
         self.ledger = TransactionLedger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
         while left := {topic: self._store.max_offset(topic, TRANSACTION_QUEUE_ID) - offset for topic, offset in read.items()}:
@@ -235,11 +235,18 @@ class TransactionEngine:
         logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
         return end
 
-    def _start(self, topic: str, progress: int) -> int:
-        low, high = self._store.min_offset(topic, TRANSACTION_QUEUE_ID), self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
-        if progress > high:
-            logger.warning("the progress of %s is %d, beyond its end; it goes on at %d", topic, progress, high)
-        return min(max(progress, low), high)
+    def _starts(self, progress: Mapping[str, int]) -> dict[str, int]:
+        """First offsets to read. Both queues are read from their begin if the progress of one is not that of its queue.
+
+        Its op records say which half messages are decided; without them, or from the end on, undecided ones would be missed.
+        """
+        lows = {topic: self._store.min_offset(topic, TRANSACTION_QUEUE_ID) for topic in progress}
+        for topic, offset in progress.items():
+            end = self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
+            if offset > end:
+                logger.warning("the progress of %s is %d, beyond its end, %d; all is read again", topic, offset, end)
+                return lows
+        return {topic: max(offset, lows[topic]) for topic, offset in progress.items()}
 
     def arrived(self, arrival: Arrival) -> None:
         """Process a message that has just been stored; to be called inside the put."""
