@@ -28,9 +28,11 @@ CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 CHECK_IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 OP_TAG = "d"
+_INT64_MAX = (1 << 63) - 1
+CHECKED = {PREPARED_QUEUE_OFFSET: str(_INT64_MAX), CHECK_TIMES: str(_INT64_MAX)}
+"""The longest properties that checks add to a half message."""
 
 _OP_PROPERTIES = props.encode_properties({props.TAGS: OP_TAG, props.WAIT: "true"})
-_INT64_MAX = (1 << 63) - 1
 
 _GROUP = props.property_marker(props.PRODUCER_GROUP)
 _REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
