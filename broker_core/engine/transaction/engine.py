@@ -29,6 +29,7 @@ from broker_core.engine.transaction.fate import FateStore, read_fate, read_real
 from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
+    PREPARED_QUEUE_OFFSET,
     HalfMessage,
     op_bodies,
     op_body,
@@ -42,6 +43,7 @@ from broker_core.engine.transaction.messages import (
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.errors import RecordError
 from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import PRODUCER_GROUP, PROPERTIES_BYTES_MAX, TRANSACTION_PREPARED, UNIQUE_KEY
@@ -69,7 +71,8 @@ class Store(FateStore, Protocol):
     def record_at(self, physical_offset: int) -> memoryview | None: ...
 
 
-_DECIDED = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK, TransactionOutcome.DECIDED))
+_TOLD = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK))
+_DECIDED = _TOLD | {TransactionOutcome.DECIDED}
 
 
 class Decision(IntEnum):
@@ -315,12 +318,14 @@ class TransactionEngine:
             real = read_real(self._store, message)
             if real is not None:
                 pending.real_offset, pending.real_end = real.physical_offset, real.physical_offset + real.store_size
-        if pending is not None or outcome in (TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK):
+        if pending is not None or outcome in _TOLD:
             return pending, outcome
         outcome, origins = read_fate(self._store, message)
         if outcome is not TransactionOutcome.COMMITTED:
             # A real broker's copies for a check and resumed ones do not name their original.
             pending = next((half for half in map(self.ledger.find, origins) if half is not None), None)
+            # The op record of a decision may be owed.
+            outcome = next((known for known in map(self.ledger.outcome, origins) if known in _TOLD), outcome)
         if pending is None and outcome in _DECIDED and origin >= 0:
             self.ledger.remember(origin, outcome)
         return pending, outcome
@@ -579,7 +584,9 @@ class TransactionEngine:
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true" or not message.properties.get(PRODUCER_GROUP):
             return EndResult(ResponseCode.SYSTEM_ERROR, f"the message at {physical_offset} is no transactional one")
-        origin = self._half_of(message.physical_offset).origin if message.topic == HALF_TOPIC else -1
+        origin = props.number_of(message.properties.get(PREPARED_QUEUE_OFFSET))
+        if message.topic == HALF_TOPIC:
+            origin = self._half_of(message.physical_offset).origin
         pending, outcome = self._known(message, origin)
         if pending is None and outcome in _DECIDED:
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"

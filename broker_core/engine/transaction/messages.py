@@ -152,8 +152,12 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:
-    """A given-up half message, for the discard topic."""
-    return _without_type(half, DISCARD_TOPIC, half.properties_bytes)
+    """A given-up half message, for the discard topic. If there is room, it names the first half, as copies for checks do."""
+    properties = half.properties_bytes
+    if PREPARED_QUEUE_OFFSET not in half.properties:
+        named = with_property(properties, PREPARED_QUEUE_OFFSET, str(half.queue_offset))
+        properties = named if len(named) <= props.PROPERTIES_BYTES_MAX else properties
+    return _without_type(half, DISCARD_TOPIC, properties)
 
 
 def _without_type(half: StoredMessage, topic: str, properties: bytes) -> MessageToStore:
