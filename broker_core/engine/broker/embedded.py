@@ -48,7 +48,7 @@ from broker_core.engine.store.reading import machine_memory_bytes
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets, names_of_offsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
 from broker_core.engine.tables.peer import Peer
@@ -138,13 +138,15 @@ class EmbeddedBroker:
             clock=clock,
             changed=lambda: self._files.mark(GROUPS_FILE),
         )
-        self.offsets = ConsumerOffsets()
+        self.offsets = ConsumerOffsets(light=config.store.lmq)
         self.consumers: Consumers[Peer] = Consumers()
         self.producers: Producers[Peer] = Producers()
         self.locks = QueueLocks()
         self.counters = Counters(now_ms=clock())
         paths = StorePaths(config.store.root)
-        self._files = ConfigFiles(paths.config, holds_messages=partial(holds_records, config.store, paths.commit_log))
+        holds_messages = partial(holds_records, config.store, paths.commit_log)
+        stored_as = names_of_offsets(light=config.store.lmq)
+        self._files = ConfigFiles(paths.config, holds_messages=holds_messages, stored_as=stored_as)
         self._written = WrittenAnswers(self._files, mark_offsets=self._mark_offsets)
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))

@@ -9,6 +9,7 @@ Source: docs/spec/store.md §7.1.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.errors import CodecError, CorruptStoreError, StoreError, StoreFullError
-from broker_core.kept_file import EMPTY, Found, KeptFile
+from broker_core.kept_file import EMPTY, Found, KeptFile, backup_path
 from broker_core.protocol.properties_text import format_properties, parse_properties
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
@@ -198,6 +199,11 @@ class ConfigFile:
     def __init__(self, path: Path, disk: Disk | None = None) -> None:
         self.path = path
         self._kept = KeptFile(path, partial(parse_content, path.name), replace=(disk or Disk()).replace_file)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a file or a backup, or something else in its place."""
+        return any(map(os.path.lexists, (self.path, backup_path(self.path))))
 
     def look(self, take: Take = lambda _content: None) -> Found[Mapping[str, Any]]:
         """Content of the file, else of its backup; nothing on the disk is changed.

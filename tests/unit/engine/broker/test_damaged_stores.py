@@ -57,9 +57,9 @@ def state_of(root):
     return {path.name: path.read_bytes() for path in (root / "config").iterdir() if path.name != "orbitActions.log"}
 
 
-def refusal_of(root):
+def refusal_of(root, **settings):
     async def scenario():
-        broker = EmbeddedBroker(config_of(root))
+        broker = EmbeddedBroker(config_of(root, **settings))
         with pytest.raises(CorruptStoreError) as caught:
             await broker.start()
         return caught.value.message
@@ -67,19 +67,19 @@ def refusal_of(root):
     return asyncio.run(scenario())
 
 
-def config_of(root):
-    return BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES))
+def config_of(root, **settings):
+    return BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES, **settings))
 
 
 def events_of(engine):
     return [event.text for event in Sampler(engine, clock=lambda: 5).events() if event.kind == "config_damaged"]
 
 
-def found_of(root):
+def found_of(root, **settings):
     """Offset of the group, topics and events of a broker that starts."""
 
     async def scenario():
-        async with started(config_of(root)) as broker:
+        async with started(config_of(root, **settings)) as broker:
             return broker.offsets.get("CG", "T", 0), broker.topics.get("T"), events_of(broker)
 
     return asyncio.run(scenario())
@@ -131,6 +131,43 @@ def test_without_positions_the_broker_starts_when_a_person_removes_the_file_and_
     offset, _topic, (event,) = found_of(root)
     assert offset == -1
     assert event == "config/consumerOffset.json is missing or empty: these groups begin like new ones: CG"
+
+
+LIGHT = '{"groupTopicMap":{},"lmqOffsetTable":{"%LMQ%q@%LMQ%g":7},"offsetTable":{"T@CG":{0:1}}}'
+
+
+def test_with_light_queues_positions_are_where_rocketmq_keeps_them(root):
+    path = root / "config" / "lmqConsumerOffset.json"
+    path.write_text(LIGHT)
+
+    async def scenario():
+        async with started(config_of(root, lmq=True)) as broker:
+            assert (broker.offsets.get("CG", "T", 0), broker.offsets.get("%LMQ%g", "%LMQ%q", 0)) == (1, 7)
+            broker.offsets.commit("CG", "T", 0, 3)
+            broker.offsets.commit("%LMQ%g", "%LMQ%q", 0, 8)
+
+    asyncio.run(scenario())
+    written = json.loads(path.read_text())
+    assert (written["offsetTable"], written["lmqOffsetTable"]) == ({"T@CG": {"0": 3}}, {"%LMQ%q@%LMQ%g": 8})
+    assert found_of(root)[::2] == (2, []), "the other file is that of brokers without light queues"
+
+
+def test_the_positions_of_the_other_setting_are_read_where_there_are_no_own(root):
+    config = root / "config"
+    assert found_of(root, lmq=True)[::2] == (
+        2,
+        ["config/lmqConsumerOffset.json is missing: config/consumerOffset.json is read"],
+    )
+    assert found_of(root, lmq=True)[::2] == (2, [])
+    for path in config.glob("consumerOffset.json*"):
+        path.unlink()
+    assert found_of(root)[::2] == (2, ["config/consumerOffset.json is missing: config/lmqConsumerOffset.json is read"])
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", LIGHT[:-3].encode(), LIGHT.replace("7", '"x"').encode()])
+def test_damaged_positions_of_light_queues_are_refused(root, data):
+    damage(root, "lmqConsumerOffset.json", data)
+    assert "lmqConsumerOffset.json cannot be used" in refusal_of(root, lmq=True)
 
 
 def test_positions_that_a_person_writes_as_the_error_says_are_taken(root):
