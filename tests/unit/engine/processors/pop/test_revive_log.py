@@ -383,6 +383,20 @@ def test_the_first_pop_of_a_revive_queue_of_which_an_offset_was_kept_survives_a_
         assert again.bodies() == [b"one"]
 
 
+@pytest.mark.parametrize(("written_after_ms", "comes"), [(-1 << 50, True), (-100, True), (60_000, False)])
+def test_pops_of_a_group_that_a_kill_kept_from_its_file_come_again_and_those_of_a_deleted_one_do_not(
+    bench, written_after_ms, comes
+):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.store.flush()
+    bench.state.groups.remove("CG")
+    again = restart(bench, groups_ms=bench.clock() + written_after_ms)
+    again.pass_time(10_000)
+    assert (again.state.groups.get("CG") is not None) == comes
+    assert again.bodies() == ([b"one"] if comes else [])
+
+
 def test_messages_of_a_deleted_topic_are_forgotten(bench):
     bench.put("T", 0, b"one")
     bench.pop()
