@@ -138,10 +138,17 @@ LIGHT = '{"groupTopicMap":{},"lmqOffsetTable":{"%LMQ%q@%LMQ%g":7},"offsetTable":
 
 def test_with_light_queues_positions_are_where_rocketmq_keeps_them(root):
     path = root / "config" / "lmqConsumerOffset.json"
+
+    async def fill():
+        async with started(config_of(root, lmq=True, multi_dispatch=True)) as broker, asking(broker.broker_address) as ask:
+            for _number in range(8):
+                await ask(Q.SEND_MESSAGE_V2, send_fields("T", properties="INNER_MULTI_DISPATCH\x01%LMQ%q"), b"x")
+
+    asyncio.run(fill())
     path.write_text(LIGHT)
 
     async def scenario():
-        async with started(config_of(root, lmq=True)) as broker:
+        async with started(config_of(root, lmq=True, multi_dispatch=True)) as broker:
             assert (broker.offsets.get("CG", "T", 0), broker.offsets.get("%LMQ%g", "%LMQ%q", 0)) == (1, 7)
             broker.offsets.commit("CG", "T", 0, 3)
             broker.offsets.commit("%LMQ%g", "%LMQ%q", 0, 8)
@@ -192,9 +199,27 @@ def test_the_backup_of_positions_is_used_and_reported_once(root):
 
 
 def test_negative_offsets_are_none_and_reported(root):
-    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@CG":{"0":-1,"1":4}}}')
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@CG":{"0":-1,"1":0}}}')
     offset, _topic, (event,) = found_of(root)
     assert (offset, event) == (-1, "config/consumerOffset.json holds negative offsets, which are none: T@CG 0: -1")
+
+
+def test_a_group_behind_the_end_misses_nothing_that_is_sent_after_the_start(root):
+    offsets = {"T@CG": {"0": 50, "1": 1 << 62}, "Deleted@CG": {"0": 9}, "%RETRY%CG@CG": {"0": 0}}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
+
+    async def scenario():
+        async with started(config_of(root)) as broker:
+            (event,) = events_of(broker)
+            return {f"{topic}@{group}": queues for topic, group, queues in broker.offsets.items() if group == "CG"}, event
+
+    found, event = asyncio.run(scenario())
+    assert found == {"T@CG": {0: 3, 1: 0}, "Deleted@CG": {0: 0}, "%RETRY%CG@CG": {0: 0}}
+    assert event == (
+        "config/consumerOffset.json had offsets behind the end of their queues, moved to it: "
+        "T@CG 0: 50 to 3, T@CG 1: 4,611,686,018,427,387,904 to 0, Deleted@CG 0: 9 to 0"
+    )
+    assert found_of(root)[2] == []
 
 
 @pytest.mark.parametrize("value", ["four", "9" * 5_000, ""])
