@@ -439,7 +439,8 @@ class EmbeddedBroker:
                     self.offsets.put(group, topic, queue_id, end)
                     moved.append(f"{topic}@{group} {queue_id}: {offset:,} to {end:,}")
         if moved:
-            self._files.report(f"config/{OFFSETS_FILE} had offsets behind the end of their queues, moved to it: {_some(moved)}")
+            text = f"config/{OFFSETS_FILE} holds offsets behind the end of their queues, moved to it"
+            self._files.report(f"{text}: {_some(moved)}")
 
     def _restore_topics(self, *, is_lost: bool) -> None:
         """Add topics that have queues but no config: a crash came between their first message and the write of the table."""

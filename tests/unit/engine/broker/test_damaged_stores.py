@@ -216,7 +216,7 @@ def test_a_group_behind_the_end_misses_nothing_that_is_sent_after_the_start(root
     found, event = asyncio.run(scenario())
     assert found == {"T@CG": {0: 3, 1: 0}, "Deleted@CG": {0: 0}, "%RETRY%CG@CG": {0: 0}}
     assert event == (
-        "config/consumerOffset.json had offsets behind the end of their queues, moved to it: "
+        "config/consumerOffset.json holds offsets behind the end of their queues, moved to it: "
         "T@CG 0: 50 to 3, T@CG 1: 4,611,686,018,427,387,904 to 0, Deleted@CG 0: 9 to 0"
     )
     assert found_of(root)[2] == []
