@@ -17,6 +17,7 @@ from pathlib import Path
 
 from broker_core.clock import wall_clock_ms
 from broker_core.config import StoreConfig
+from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, load_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import open_timer_store
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
@@ -45,8 +46,9 @@ def own_memory_mib() -> float:
 def open_timers(store: MessageStore) -> TimerWork:
     """Open the timers of a store as a broker does."""
     source, history = StoreSource(store, store.commit_log_max_offset), PrecisionHistory(1_000, [(0, 1_000)])
-    paths = TimerPaths(store.config.root)
-    opened = open_timer_store(paths, SETTINGS, source, history, now_ms=wall_clock_ms(), disk=Disk())
+    paths, disk = TimerPaths(store.config.root), Disk()
+    checkpoint = load_checkpoint(paths.checkpoint, disk, holds_timers=lambda: False).value or TimerCheckpoint()
+    opened = open_timer_store(paths, SETTINGS, source, history, checkpoint, now_ms=wall_clock_ms(), disk=disk)
     return TimerWork(opened.store, source, history, put=store.put)
 
 

@@ -139,7 +139,7 @@ class BrokerConfig:
     pop_buffer_stay_ms: int = _setting("popCkStayBufferTime", 10_000, live=(0, 3_600_000))
     pop_buffer_leave_ms: int = _setting("popCkStayBufferTimeOut", 3_000, live=(0, 3_600_000))
     pop_buffer_size_max: int = _setting("popCkMaxBufferSize", 200_000, live=(0, 10_000_000))
-    pop_share_queue_count: int = _setting("defaultPopShareQueueNum", 0, live=(0, 65_535))
+    pop_share_queue_count: int = _setting("defaultPopShareQueueNum", -1, live=(-1, 65_535))
     acl_enabled: bool = _setting("aclEnable", False)
     acl_file: Path = _setting("aclFile", Path())
     tls_mode: TlsMode = _setting("tls.server.mode", "permissive")
@@ -249,8 +249,10 @@ def _parse_int(key: str, text: str) -> int:
         value = int(text)
     except ValueError as error:
         raise UsageError(f"{key} takes a whole number, not “{text}”", key=key) from error
-    if value < 0:
-        raise UsageError(f"{key} takes a number from 0 up, not {value}", key=key)
+    bounds = live_settings().get(key)
+    low = min(bounds[0], 0) if isinstance(bounds, tuple) else 0
+    if value < low:
+        raise UsageError(f"{key} takes a number from {low} up, not {value}", key=key)
     return value
 
 

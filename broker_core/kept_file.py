@@ -70,13 +70,13 @@ def backup_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.bak")
 
 
-def read_content(path: Path) -> bytes:
-    """Bytes of a file that holds text.
+def read_content(path: Path, *, is_text: bool = True) -> bytes:
+    """Bytes of a file.
 
     Raises:
         FileNotFoundError: It is missing.
         OSError: The operating system refuses.
-        ValueError: It is empty, no file, or has NUL bytes, as a power cut leaves them.
+        ValueError: It is empty, no file, or text with NUL bytes, as a power cut leaves them.
     """
     if path.is_symlink() and not path.exists():
         raise ValueError("it is a link to nothing")
@@ -85,7 +85,7 @@ def read_content(path: Path) -> bytes:
     data = path.read_bytes()
     if not data.strip():
         raise ValueError(EMPTY)
-    if b"\0" in data:
+    if is_text and b"\0" in data:
         raise ValueError(f"byte {data.index(0):,} of {len(data):,} is NUL")
     return data
 
@@ -135,13 +135,21 @@ class KeptFile(Generic[Value]):
         parse: Makes the value of its bytes; raises ValueError, RecursionError or CodecError where they are damaged.
         replace: Puts data in place of a file.
         mode: Permissions of a new file, as in `replace_file`.
+        is_text: Bytes of NUL are damage.
     """
 
     def __init__(
-        self, path: Path, parse: Callable[[bytes], Value], *, replace: Replace = replace_file, mode: int = 0o644
+        self,
+        path: Path,
+        parse: Callable[[bytes], Value],
+        *,
+        replace: Replace = replace_file,
+        mode: int = 0o644,
+        is_text: bool = True,
     ) -> None:
         self.path = path
         self._parse = parse
+        self._is_text = is_text
         self._replace = replace
         self._mode = mode
         self._good: Stamp | None = None
@@ -158,7 +166,7 @@ class KeptFile(Generic[Value]):
         faults: dict[str, str] = {}
         for candidate in (self.path, backup_path(self.path)):
             try:
-                data = read_content(candidate)
+                data = read_content(candidate, is_text=self._is_text)
                 value = self._parse(data)
                 take(value)
             except FileNotFoundError:
@@ -218,7 +226,7 @@ class KeptFile(Generic[Value]):
         """Whether the file may become the backup. It is read only where somebody else has changed it."""
         try:
             if _stamp_of(self.path) != self._good:
-                self._parse(read_content(self.path))
+                self._parse(read_content(self.path, is_text=self._is_text))
         except (OSError, *_DAMAGE):
             return False
         return True

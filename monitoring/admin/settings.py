@@ -158,9 +158,10 @@ def fault_of(setting: Setting, text: str) -> Fault | None:
 
 
 def _number_fault(spec: SettingSpec, text: str) -> Fault | None:
-    if not (text.isascii() and text.isdecimal()):
+    digits = text.removeprefix("-") if spec.low is not None and spec.low < 0 else text
+    if not (digits.isascii() and digits.isdecimal()):
         return Fault.NO_NUMBER
-    if len(text) > DIGITS_MAX:
+    if len(digits) > DIGITS_MAX:
         return Fault.OUT_OF_BOUNDS
     low, high = spec.low, spec.high
     inside = (low is None or int(text) >= low) and (high is None or int(text) <= high)

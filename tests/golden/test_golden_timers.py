@@ -3,7 +3,8 @@
 import pytest
 
 from broker_core.config import StoreConfig
-from broker_core.engine.schedule.timer.layout import WHEEL_BYTES, decode_checkpoint
+from broker_core.engine.schedule.timer.checkpoint import decode_checkpoint
+from broker_core.engine.schedule.timer.layout import WHEEL_BYTES
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
@@ -31,7 +32,8 @@ class TakenOver:
         settings = TimerSettings()
         self.found_precision = read_found_precision(self.paths, settings, Disk())
         history = PrecisionHistory.of_json({}, current_ms=1_000, found_ms=self.found_precision)
-        opened = open_timer_store(self.paths, settings, source, history, now_ms=now_ms, disk=Disk())
+        checkpoint = decode_checkpoint(self.paths.checkpoint.read_bytes())
+        opened = open_timer_store(self.paths, settings, source, history, checkpoint, now_ms=now_ms, disk=Disk())
         self.work = TimerWork(opened.store, source, history, put=self.store.put)
 
     def pass_time_until(self, end_ms):

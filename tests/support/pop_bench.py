@@ -123,12 +123,13 @@ def pop_bench(root: Path, clock: ManualClock | None = None, **settings: object) 
         yield bench
 
 
-def restart(bench: PopBench, offsets: dict[str, object] | None = None) -> PopBench:
+def restart(bench: PopBench, offsets: dict[str, object] | None = None, *, groups_ms: int = -1) -> PopBench:
     """The broker over the same store after a kill: memory is lost, the log is not.
 
     Args:
         bench: The one that was killed.
         offsets: Content of ``consumerOffset.json``; by default as it would be written now.
+        groups_ms: When the file of the groups was written, which has those of the killed broker; -1: never.
     """
     state = bench.state
     kept = bench.dispatcher.pop.outstanding.offsets_to_write(state.offsets) if offsets is None else offsets
@@ -138,5 +139,5 @@ def restart(bench: PopBench, offsets: dict[str, object] | None = None) -> PopBen
         again.state.topics.put(topic)
     for group in state.groups.all().values():
         again.state.groups.put(group)
-    again.dispatcher.pop.load()
+    again.dispatcher.pop.load(groups_ms=groups_ms)
     return again

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from broker_core.engine.schedule.timer.accept import TimerLimits, slot_for
+from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, load_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.recovery import OpenedTimers, open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
@@ -50,6 +51,7 @@ class TimerBench:
         self.store: MessageStore
         self.work: TimerWork
         self.opened: OpenedTimers
+        self.report = ""
 
     @property
     def clock(self) -> ManualClock:
@@ -66,10 +68,22 @@ class TimerBench:
         source = StoreSource(self.store, self.store.commit_log_max_offset)
         found = None if self.precisions else read_found_precision(self.paths, self.settings, self.stores.disk)
         history = PrecisionHistory.of_json(self.precisions, current_ms=self.settings.precision_ms, found_ms=found)
-        self.opened = open_timer_store(self.paths, self.settings, source, history, now_ms=self.clock(), disk=self.stores.disk)
+        checkpoint, self.report = load_checkpoint(self.paths.checkpoint, self.stores.disk, holds_timers=self._holds_timers)
+        self.opened = open_timer_store(
+            self.paths,
+            self.settings,
+            source,
+            history,
+            checkpoint or TimerCheckpoint(),
+            now_ms=self.clock(),
+            disk=self.stores.disk,
+        )
         if self.opened.precision_changed:
             self.precisions = history.to_json()
         self.work = TimerWork(self.opened.store, source, history, put=self._put)
+
+    def _holds_timers(self) -> bool:
+        return self.store.max_offset(WHEEL_TIMER_TOPIC, 0) > 0
 
     def _put(self, put: MessageToStore) -> PutResult:
         return self.store.put(put) if self.put_status is None else PutResult(self.put_status)

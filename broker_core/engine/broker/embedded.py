@@ -48,7 +48,7 @@ from broker_core.engine.store.reading import machine_memory_bytes
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets, names_of_offsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
 from broker_core.engine.tables.peer import Peer
@@ -138,13 +138,15 @@ class EmbeddedBroker:
             clock=clock,
             changed=lambda: self._files.mark(GROUPS_FILE),
         )
-        self.offsets = ConsumerOffsets()
+        self.offsets = ConsumerOffsets(light=config.store.lmq)
         self.consumers: Consumers[Peer] = Consumers()
         self.producers: Producers[Peer] = Producers()
         self.locks = QueueLocks()
         self.counters = Counters(now_ms=clock())
         paths = StorePaths(config.store.root)
-        self._files = ConfigFiles(paths.config, holds_messages=partial(holds_records, config.store, paths.commit_log))
+        holds_messages = partial(holds_records, config.store, paths.commit_log)
+        stored_as = names_of_offsets(light=config.store.lmq)
+        self._files = ConfigFiles(paths.config, holds_messages=holds_messages, stored_as=stored_as)
         self._written = WrittenAnswers(self._files, mark_offsets=self._mark_offsets)
         self._kv = KvConfig(changed=lambda: self._files.mark(KV_FILE))
         self._name_server_settings = NameServerSettings(changed=lambda: self._files.mark(NAME_SERVER_FILE))
@@ -415,6 +417,7 @@ class EmbeddedBroker:
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
+        self._bring_offsets_into_queues()
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
@@ -422,6 +425,22 @@ class EmbeddedBroker:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
         return contained
+
+    def _bring_offsets_into_queues(self) -> None:
+        """Move offsets behind the end of their queue to it: those of lost messages, of a deleted topic, or of a wild commit.
+
+        Else their groups would miss what is sent until the queue gets there. The services of system groups do it themselves.
+        """
+        moved: list[str] = []
+        for topic, group, queues in self.offsets.items():
+            for queue_id, offset in [] if names.is_system_group(group) else list(queues.items()):
+                end = max(self.store.max_offset(topic, queue_id), 0)
+                if offset > end:
+                    self.offsets.put(group, topic, queue_id, end)
+                    moved.append(f"{topic}@{group} {queue_id}: {offset:,} to {end:,}")
+        if moved:
+            text = f"config/{OFFSETS_FILE} holds offsets behind the end of their queues, moved to it"
+            self._files.report(f"{text}: {_some(moved)}")
 
     def _restore_topics(self, *, is_lost: bool) -> None:
         """Add topics that have queues but no config: a crash came between their first message and the write of the table."""

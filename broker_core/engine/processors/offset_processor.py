@@ -6,7 +6,6 @@ Source: docs/spec/remoting.md §2.2.4 to §2.2.6.
 from __future__ import annotations
 
 from broker_core.engine.processors.client_commits import commit_of_client
-from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.admin.offsets import NO_OFFSETS
@@ -83,11 +82,12 @@ class OffsetProcessor:
         return _offset_reply(command, max(self._state.store.min_offset(*_queue(command.ext_fields)), 0))
 
     def offset_by_time(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """The offset of a queue at a time; `search_by_time.offset_by_time` defines the boundary."""
+        """First offset of a queue at or after a time, or with UPPER the last at or before it; 0 without a queue."""
         fields = command.ext_fields
         topic, queue_id = _queue(fields)
-        timestamp_ms, boundary = long_field(fields, "timestamp"), fields.get("boundaryType")
-        return _offset_reply(command, offset_by_time(self._state.store, topic, queue_id, timestamp_ms, boundary))
+        upper = fields.get("boundaryType", "").upper() == "UPPER"
+        found = self._state.store.offset_by_time(topic, queue_id, long_field(fields, "timestamp"), upper=upper)
+        return _offset_reply(command, max(found, 0))
 
     def earliest_store_time(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Store time of a queue's oldest message, -1 when it has none."""

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from functools import partial
 
 from broker_core.engine.processors.client_commits import commit_of_client
-from broker_core.engine.processors.search_by_time import offset_by_time
 from broker_core.engine.tables.clients import Client
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
@@ -23,7 +22,6 @@ from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_
 
 STATUS_TIMEOUT_MS = 5_000
 
-_TO_THE_END = -1
 _UNREACHABLE = (1 << 63) - 1
 _LIST_LANGUAGE = "CPP"
 """Clients in this language read an offset table as a list only (Source: docs/spec/remoting.md §4.3)."""
@@ -38,7 +36,7 @@ class ResetProcessor:
     # ---- reset ----
 
     def reset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Have the members of a group move to a time, or to the end.
+        """Have the members of a group move to the first messages at or after a time, or with a negative time to the end.
 
         The broker changes nothing itself: each member drops its queues, takes the offsets and commits them. For an offline
         group the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves; only a request for one queue
@@ -99,9 +97,8 @@ class ResetProcessor:
 
     def _at(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         store = self._state.store
-        if timestamp_ms == _TO_THE_END:
-            return max(store.max_offset(topic, queue_id), 0)
-        return offset_by_time(store, topic, queue_id, timestamp_ms, None)
+        found = store.max_offset(topic, queue_id) if timestamp_ms < 0 else store.offset_by_time(topic, queue_id, timestamp_ms)
+        return max(found, 0)
 
     def _topic(self, command: RemotingCommand) -> TopicConfig:
         name = text_field(command.ext_fields, "topic")

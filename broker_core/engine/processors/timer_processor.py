@@ -83,6 +83,7 @@ class TimerMessages:
             precisions=lambda: files.load(PRECISION_FILE, changes_of, PRECISION_RULE),
             precisions_changed=lambda: files.mark(PRECISION_FILE),
             written=lambda: files.mark(METRICS_FILE),
+            report=files.report,
             clock=state.clock,
             flush_interval_ms=config.timer_flush_interval_ms,
         )
@@ -98,7 +99,11 @@ class TimerMessages:
         )
 
     def start(self) -> None:
-        """Begin; with ``timerWheelEnable`` off, pending messages are left alone."""
+        """Begin; with ``timerWheelEnable`` off, pending messages are left alone.
+
+        Raises:
+            CorruptStoreError: Neither a file of the timers nor its backup can be used.
+        """
         if not self._limits.is_enabled:
             return
         if WHEEL_TIMER_TOPIC not in self._state.topics:

@@ -24,15 +24,15 @@ from itertools import islice
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.durable_answers import DurableAnswers
-from broker_core.engine.processors.put_rewrites import TIMER_PROPERTIES, PutDraft, delay_level, to_internal_queue
+from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.processors.queued_decisions import EarlyEnds
 from broker_core.engine.processors.transaction_actions import TransactionActions
-from broker_core.engine.schedule.timer.accept import room_refusal
 from broker_core.engine.store.results import PutResult
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.engine.transaction.engine import CheckRequest, Decision, EndRequest, EndResult, Hooks, TransactionEngine
+from broker_core.engine.transaction.messages import CHECKED
 from broker_core.engine.transaction.progress import DurableProgress
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.errors import OrbitError, RequestRefusedError, StoreError
@@ -223,12 +223,12 @@ class TransactionService:
         if not draft.properties.get(props.PRODUCER_GROUP):
             remark = "a transactional message needs the property PGROUP: its producer group is asked how the transaction ended"
             raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
-        no_room = room_refusal(draft.properties) if any(name in draft.properties for name in TIMER_PROPERTIES) else None
-        if no_room is not None and delay_level(draft) <= 0:
-            raise RequestRefusedError(no_room.text, code=ResponseCode.MESSAGE_ILLEGAL)
         if self.engine.refusal:
             raise RequestRefusedError(self.engine.refusal, code=ResponseCode.SYSTEM_BUSY)
-        return replace(to_internal_queue(draft, HALF_TOPIC, TRANSACTION_QUEUE_ID), sys_flag=draft.sys_flag & ~TRANSACTION_MASK)
+        placed = to_internal_queue(draft, HALF_TOPIC, TRANSACTION_QUEUE_ID)
+        # A delay or a time that no commit could keep is refused now, because the commit would come too late to refuse it.
+        self._rewrites.schedule(replace(placed, properties=placed.properties | CHECKED))
+        return replace(placed, sys_flag=draft.sys_flag & ~TRANSACTION_MASK)
 
     def _put_real(self, message: MessageToStore) -> PutResult:
         """Store a committed message; one with a delay is scheduled now."""

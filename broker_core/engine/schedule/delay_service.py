@@ -35,7 +35,7 @@ from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.tables.set_aside import SetAside
-from broker_core.errors import StoreError
+from broker_core.errors import CodecError, StoreError
 from broker_core.protocol.message.record import read_head
 from broker_core.protocol.names import SCHEDULE_TOPIC
 
@@ -69,10 +69,13 @@ class DelayProgress:
         """Load ``delayOffset.json``.
 
         Raises:
-            CodecError: A level or an offset is not a number; nothing is loaded.
+            CodecError: A level or an offset is not a number, or negative; nothing is loaded.
         """
         table, version = object_in(value, "offsetTable"), DataVersion.from_json(value.get("dataVersion"))
-        self.offsets = {whole_number(level, "a level"): whole_number(at, "an offset") for level, at in table.items()}
+        offsets = {whole_number(level, "a level"): whole_number(at, "an offset") for level, at in table.items()}
+        if wrong := [level for level, at in offsets.items() if level < 0 or at < 0]:
+            raise CodecError(f"level {wrong[0]} has offset {offsets[wrong[0]]}, and no number of these is negative")
+        self.offsets = offsets
         self.saved = dict(self.offsets)
         if "dataVersion" in value:
             self._version = version
@@ -201,8 +204,15 @@ class DelayService:
         if offset is None and high > low:
             logger.info("%s says nothing of level %d; all %d messages kept are delivered", PROGRESS_FILE, number, high - low)
         table = self.store.delay_levels
-        start = low if offset is None else offset
-        return LevelQueue(self.store, number, table.delay_ms(number), start, in_table=number <= table.count)
+        level = LevelQueue(self.store, number, table.delay_ms(number), low, in_table=number <= table.count)
+        if offset is not None and low <= offset <= high:
+            level.offset = offset
+        elif offset is not None:
+            if offset > high:
+                level.skip_due(self._files.loaded_ms(PROGRESS_FILE))
+            text = f"config/{PROGRESS_FILE} has delay level {number} delivered up to {offset:,}"
+            self._files.report(f"{text}, its queue holds {low:,} to {high:,}: it goes on at {level.offset:,}")
+        return level
 
     def _is_waiting(self, physical_offset: int, override: Override) -> bool:
         """Whether the message of an override is at its place, and not delivered yet."""

@@ -8,6 +8,7 @@ Source: docs/spec/broker.md §3.3 (steps 1 to 3d).
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections import deque
 
 from broker_core.engine.schedule.lateness import LatenessWindow
@@ -82,6 +83,15 @@ class LevelQueue:
         self.offset += 1
         self.failures = 0
         self.retry_at_ms = 0.0
+
+    def skip_due(self, before_ms: int) -> None:
+        """Move to the first message that is due later than a time."""
+
+        def due_ms(offset: int) -> int:
+            units = self._store.queue_units(SCHEDULE_TOPIC, self.queue_id, offset, 1)
+            return self.written_due_ms(units[0]) if units else 0
+
+        self._move_to(self.offset + bisect_right(range(self.offset, self.max_offset), before_ms, key=due_ms))
 
     def _next_unit(self) -> QueueUnit | None:
         high = self._enter_queue()

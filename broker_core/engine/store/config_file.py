@@ -9,16 +9,17 @@ Source: docs/spec/store.md §7.1.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from broker_core.engine.store.disk import Disk, is_no_space
 from broker_core.errors import CodecError, CorruptStoreError, StoreError, StoreFullError
-from broker_core.kept_file import EMPTY, Found, KeptFile
+from broker_core.kept_file import EMPTY, Found, KeptFile, backup_path
 from broker_core.protocol.properties_text import format_properties, parse_properties
 
 _STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
@@ -29,6 +30,7 @@ _SETTING_LINE = re.compile(r"\s*(?:[#!].*|[\w.-]+\s*=.*)?")
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
 
 Take = Callable[[Mapping[str, Any]], object]
+Value = TypeVar("Value")
 
 
 def parse_config(text: str) -> dict[str, Any]:
@@ -179,6 +181,13 @@ class ConfigRule:
     by_hand: str = ""
 
 
+class Loaded(NamedTuple, Generic[Value]):
+    """Value of a file or its backup, None without one, and what a person must know of the file; empty where it is sound."""
+
+    value: Value | None
+    report: str
+
+
 class ConfigFile:
     """One file below ``config/``.
 
@@ -191,6 +200,11 @@ class ConfigFile:
         self.path = path
         self._kept = KeptFile(path, partial(parse_content, path.name), replace=(disk or Disk()).replace_file)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a file or a backup, or something else in its place."""
+        return any(map(os.path.lexists, (self.path, backup_path(self.path))))
+
     def look(self, take: Take = lambda _content: None) -> Found[Mapping[str, Any]]:
         """Content of the file, else of its backup; nothing on the disk is changed.
 
@@ -200,12 +214,7 @@ class ConfigFile:
         Raises:
             StoreError: The operating system refuses.
         """
-        try:
-            return self._kept.read(take)
-        except OSError as error:
-            raise StoreError(
-                f"{error.filename or self.path} cannot be read: {error.strerror}. Check its permissions", file=str(self.path)
-            ) from error
+        return _look(self._kept, take)
 
     def load(self, take: Take, rule: ConfigRule, *, holds_messages: Callable[[], bool]) -> tuple[Mapping[str, Any], str]:
         """Content as `look` finds it, and what was wrong; a damaged file is set aside, a backup that was used takes its place.
@@ -219,15 +228,8 @@ class ConfigFile:
             CorruptStoreError: Neither can be used, and the rule is not to start then; both are left alone.
             StoreError: The operating system refuses.
         """
-        found = self.look(take)
-        if found.value is None and found.faults and not rule.is_rebuilt and (not _is_blank(found) or holds_messages()):
-            raise self._refusal(found, rule)
-        try:
-            self._kept.sweep()
-            kept = self._kept.mend(found) if found.faults.get(self.path.name) or found.is_backup else []
-        except OSError as error:
-            raise self._not_written(error) from error
-        return found.value or {}, report_of(self.path, found, rule, kept)
+        loaded = load_kept(self._kept, take, rule, holds_messages=holds_messages)
+        return loaded.value or {}, loaded.report
 
     def save(self, content: Mapping[str, Any]) -> None:
         """Replace the file at once; the former content becomes its backup.
@@ -240,27 +242,53 @@ class ConfigFile:
         try:
             self._kept.write(text.encode(errors="backslashreplace"))  # a lone surrogate as JSON escapes it
         except OSError as error:
-            raise self._not_written(error) from error
-
-    def _refusal(self, found: Found[Mapping[str, Any]], rule: ConfigRule) -> CorruptStoreError:
-        by_hand = f", or write {rule.by_hand} into it" if rule.by_hand else ""
-        return CorruptStoreError(
-            f"{self.path} cannot be used, nor its backup ({found.faults_text}). Without it {rule.effect}. "
-            f"Restore the file from a copy{by_hand}; to start without it, move it and its .bak away",
-            file=str(self.path),
-            position=0,
-        )
-
-    def _not_written(self, error: OSError) -> StoreError:
-        kind = StoreFullError if is_no_space(error) else StoreError
-        return kind(f"{self.path} cannot be written: {error.strerror}; its former content is kept", file=str(self.path))
+            raise _not_written(self.path, error) from error
 
 
-def _is_blank(found: Found[Mapping[str, Any]]) -> bool:
+def load_kept(
+    kept: KeptFile[Value], take: Callable[[Value], object], rule: ConfigRule, *, holds_messages: Callable[[], bool]
+) -> Loaded[Value]:
+    """Value of a kept file or its backup, and what was wrong; see `ConfigFile.load`."""
+    found = _look(kept, take)
+    if found.value is None and found.faults and not rule.is_rebuilt and (not _is_blank(found) or holds_messages()):
+        raise _refusal(kept.path, found, rule)
+    try:
+        kept.sweep()
+        aside = kept.mend(found) if found.faults.get(kept.path.name) or found.is_backup else []
+    except OSError as error:
+        raise _not_written(kept.path, error) from error
+    return Loaded(found.value, report_of(kept.path, found, rule, aside))
+
+
+def _look(kept: KeptFile[Value], take: Callable[[Value], object]) -> Found[Value]:
+    try:
+        return kept.read(take)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or kept.path} cannot be read: {error.strerror}. Check its permissions", file=str(kept.path)
+        ) from error
+
+
+def _refusal(path: Path, found: Found[Value], rule: ConfigRule) -> CorruptStoreError:
+    by_hand = f", or write {rule.by_hand} into it" if rule.by_hand else ""
+    return CorruptStoreError(
+        f"{path} cannot be used, nor its backup ({found.faults_text}). Without it {rule.effect}. "
+        f"Restore the file from a copy{by_hand}; to start without it, move it and its .bak away",
+        file=str(path),
+        position=0,
+    )
+
+
+def _not_written(path: Path, error: OSError) -> StoreError:
+    kind = StoreFullError if is_no_space(error) else StoreError
+    return kind(f"{path} cannot be written: {error.strerror}; its former content is kept", file=str(path))
+
+
+def _is_blank(found: Found[Value]) -> bool:
     return set(found.faults.values()) == {EMPTY}
 
 
-def report_of(path: Path, found: Found[Mapping[str, Any]], rule: ConfigRule, kept: Sequence[Path] = ()) -> str:
+def report_of(path: Path, found: Found[Value], rule: ConfigRule, kept: Sequence[Path] = ()) -> str:
     """What a person must know of a file that was read; empty where the file is sound, or was never written."""
     aside = f". It is kept as {', '.join(one.name for one in kept)}" if kept else ""
     if found.is_backup:

@@ -22,7 +22,11 @@ def stored_names(root: Path) -> KnownNames:
     """
     paths = StorePaths(root)
     topics = {*_table(paths, "topics.json", "topicConfigTable"), *_folders(paths.consume_queue)}
-    offsets = _table(paths, "consumerOffset.json", "offsetTable")
+    offsets = {
+        **_table(paths, "consumerOffset.json", "offsetTable"),
+        **_table(paths, "lmqConsumerOffset.json", "offsetTable"),
+        **_table(paths, "lmqConsumerOffset.json", "lmqOffsetTable"),
+    }
     groups = {
         *_table(paths, "subscriptionGroup.json", "subscriptionGroupTable"),
         *(key.rpartition("@")[2] for key in offsets),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,22 @@ class ConfigFiles:
         directory: The ``config`` directory.
         holds_messages: Whether the store holds messages: an empty file is damage then.
         read_only: Only read: no file is set aside or refused.
+        stored_as: By name: the file to write, then those to read where it and its backup are missing.
 
     Attributes:
         reports: Facts about the loaded files that a person must know.
     """
 
-    def __init__(self, directory: Path, *, holds_messages: Callable[[], bool] = lambda: True, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        holds_messages: Callable[[], bool] = lambda: True,
+        read_only: bool = False,
+        stored_as: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self._directory = directory
+        self._stored_as = stored_as or {}
         self._holds_messages = holds_messages
         self._read_only = read_only
         self.reports: list[str] = []
@@ -72,7 +81,7 @@ class ConfigFiles:
             CorruptStoreError: Neither can be used, and the rule forbids the start. The file is not written any more.
             StoreError: The operating system refuses; likewise.
         """
-        file = self._file(name)
+        file = self._file_to_read(name)
         self._loaded_ms[name] = _modified_ms(file.path)
         if self._read_only:
             found = file.look(take)
@@ -97,7 +106,16 @@ class ConfigFiles:
         self.reports.append(text)
 
     def _file(self, name: str) -> ConfigFile:
-        return self._files.setdefault(name, ConfigFile(self._directory / name))
+        path = self._directory / next(iter(self._stored_as.get(name, ())), name)
+        return self._files.setdefault(name, ConfigFile(path))
+
+    def _file_to_read(self, name: str) -> ConfigFile:
+        own = self._file(name)
+        others = (self._directory / other for other in self._stored_as.get(name, ())[1:])
+        if found := next((path for path in others if not own.is_there and ConfigFile(path).is_there), None):
+            self.report(f"config/{own.path.name} is missing: config/{found.name} is read")
+            return ConfigFile(found)
+        return own
 
     def serve(self, name: str, snapshot: Callable[[], Mapping[str, Any]]) -> None:
         """Write ``snapshot`` to ``name`` whenever that is marked."""

@@ -2,6 +2,10 @@
 
     {"dataVersion":{…},"offsetTable":{"T@CG":{"0":7},"rmq_sys_REVIVE_LOG_C@CID_RMQ_SYS_REVIVE_GROUP":{"0":7}}}
 
+With ``enableLmq`` all of it is in ``lmqConsumerOffset.json`` instead, as in RocketMQ, and light groups are beside the others:
+
+    {…,"lmqOffsetTable":{"%LMQ%q@%LMQ%g":5}}
+
 7 is the next offset of CG, and the last finished offset of the revive group. Orbit up to 0.1.0 wrote the next offset of the
 revive group too, and no ``dataVersion``. `load` subtracts one from the revive offsets of such a file, so that no pop is lost.
 
@@ -16,18 +20,28 @@ from typing import Any
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.engine.store.config_file import ConfigRule, object_in, whole_number
 from broker_core.errors import CodecError
-from broker_core.protocol.names import REVIVE_GROUP
+from broker_core.protocol.names import LMQ_PREFIX, REVIVE_GROUP
 
 OFFSETS_FILE = "consumerOffset.json"
+LIGHT_OFFSETS_FILE = "lmqConsumerOffset.json"
 OFFSETS_RULE = ConfigRule(
     "every group begins like a new one: its messages come again or are skipped, as the consumeFromWhere of its consumers says",
     by_hand='{"offsetTable":{"TOPIC@GROUP":{"QUEUE ID":OFFSET}}}',
 )
+LIGHT_TABLE = "lmqOffsetTable"
 SEPARATOR = "@"
+
+
+def names_of_offsets(*, light: bool) -> Mapping[str, tuple[str, ...]]:
+    """For `ConfigFiles`: the file that is written, and the one to read where that is missing."""
+    files = OFFSETS_FILE, LIGHT_OFFSETS_FILE
+    return {OFFSETS_FILE: files[::-1] if light else files}
 
 
 class ConsumerOffsets:
     """``topic@group`` → queue id → offset of the next message to consume; for the revive group of the last finished record.
+
+    ``light``: The file is that of ``enableLmq``.
 
     Attributes:
         changes: Incremented with every change; equal numbers mean nothing to write.
@@ -35,7 +49,8 @@ class ConsumerOffsets:
         beside: Returns more top-level entries of the file, if set; readers that do not know them ignore them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, light: bool = False) -> None:
+        self._light = light
         self._table: dict[str, dict[int, int]] = {}
         self._version = DataVersion(0, 0)
         self.changes = 0
@@ -72,6 +87,11 @@ class ConsumerOffsets:
         """All offsets as ``(topic, group, {queue id: offset})``; the dictionaries are the live ones, not to be changed."""
         return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
 
+    def forget(self, group: str, topic: str, queue_id: int) -> None:
+        """Remove the offset of one queue."""
+        del self._table[topic + SEPARATOR + group][queue_id]
+        self.changes += 1
+
     def remove_group(self, group: str) -> None:
         self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
 
@@ -88,14 +108,17 @@ class ConsumerOffsets:
         return [(topic, group) for topic, _, group in (key.partition(SEPARATOR) for key in self._table)]
 
     def to_json(self) -> dict[str, Any]:
-        """Content of ``consumerOffset.json``; queue ids as text, which every reader accepts."""
+        """Content of the file; queue ids as text, which every reader accepts."""
+        beside = self.beside() if self.beside is not None else {}
         table = {key: {str(q): o for q, o in sorted(self._table[key].items())} for key in sorted(self._table)}
+        if self._light:
+            alone = [key for key in table if table[key] and key.partition(SEPARATOR)[2].startswith(LMQ_PREFIX)]
+            beside = {**beside, LIGHT_TABLE: {key: next(iter(table.pop(key).values())) for key in alone}}
         version = {
             "counter": self._version.counter + self.changes,
             "stateVersion": self._version.state_version,
             "timestamp": self._version.timestamp_ms,
         }
-        beside = self.beside() if self.beside is not None else {}
         return {"dataVersion": version, "offsetTable": table, **beside}
 
     def load(self, value: Mapping[str, Any]) -> list[str]:
@@ -107,7 +130,8 @@ class ConsumerOffsets:
             CodecError: A key names no topic and group, or a queue id or an offset is invalid; nothing is loaded.
         """
         offsets = object_in(value, "offsetTable")
-        table = {key: _positions(key, object_in(offsets, key)) for key in offsets}
+        light = {key: {"0": at} for key, at in object_in(value, LIGHT_TABLE).items()} if LIGHT_TABLE in value else {}
+        table = {key: _positions(key, object_in(given, key)) for given in (offsets, light) for key in given}
         version = DataVersion.from_json(value["dataVersion"]) if "dataVersion" in value else None
         self._table = {key: {queue: at for queue, at in queues.items() if at >= 0} for key, queues in table.items()}
         if version is None:

@@ -74,6 +74,11 @@ class GroupTable:
             self.put(config)
         return config
 
+    def restore(self, name: str) -> None:
+        """Create the config of a group that was in use before a kill, if it is missing."""
+        if name not in self._table and names.group_name_fault(name) is None:
+            self.put(GroupConfig(name))
+
     def _may_create(self, name: str) -> bool:
         wanted = self.auto_create or names.is_system_group(name)
         return wanted and names.group_name_fault(name) is None and not self.is_full

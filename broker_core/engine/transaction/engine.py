@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -29,6 +29,7 @@ from broker_core.engine.transaction.fate import FateStore, read_fate, read_real
 from broker_core.engine.transaction.ledger import TransactionLedger, TransactionOutcome
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
+    PREPARED_QUEUE_OFFSET,
     HalfMessage,
     op_bodies,
     op_body,
@@ -42,6 +43,7 @@ from broker_core.engine.transaction.messages import (
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.errors import RecordError
 from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.protocol.message.model import HostAddress, MessageToStore, StoredMessage
 from broker_core.protocol.message.properties import PRODUCER_GROUP, PROPERTIES_BYTES_MAX, TRANSACTION_PREPARED, UNIQUE_KEY
@@ -69,7 +71,8 @@ class Store(FateStore, Protocol):
     def record_at(self, physical_offset: int) -> memoryview | None: ...
 
 
-_DECIDED = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK, TransactionOutcome.DECIDED))
+_TOLD = frozenset((TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK))
+_DECIDED = _TOLD | {TransactionOutcome.DECIDED}
 
 
 class Decision(IntEnum):
@@ -204,7 +207,7 @@ class TransactionEngine:
         Messages stored meanwhile are at the ends of the queues, and are read with the rest.
         """
         self.is_loaded = False
-        read = {OP_TOPIC: self._start(OP_TOPIC, op_start), HALF_TOPIC: self._start(HALF_TOPIC, half_start)}
+        read = self._starts({OP_TOPIC: op_start, HALF_TOPIC: half_start})
         self.ledger = TransactionLedger(half_start=read[HALF_TOPIC], op_start=read[OP_TOPIC])
         takes = {OP_TOPIC: self._take_op, HALF_TOPIC: self._take_half}
         while left := {topic: self._store.max_offset(topic, TRANSACTION_QUEUE_ID) - offset for topic, offset in read.items()}:
@@ -235,11 +238,18 @@ class TransactionEngine:
         logger.warning("%s cannot be read from offset %d on; it goes on at its end, %d", topic, offset, end)
         return end
 
-    def _start(self, topic: str, progress: int) -> int:
-        low, high = self._store.min_offset(topic, TRANSACTION_QUEUE_ID), self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
-        if progress > high:
-            logger.warning("the progress of %s is %d, beyond its end; it goes on at %d", topic, progress, high)
-        return min(max(progress, low), high)
+    def _starts(self, progress: Mapping[str, int]) -> dict[str, int]:
+        """First offsets to read. Both queues are read from their begin if the progress of one is not that of its queue.
+
+        Its op records say which half messages are decided; without them, or from the end on, undecided ones would be missed.
+        """
+        lows = {topic: self._store.min_offset(topic, TRANSACTION_QUEUE_ID) for topic in progress}
+        for topic, offset in progress.items():
+            end = self._store.max_offset(topic, TRANSACTION_QUEUE_ID)
+            if offset > end:
+                logger.warning("the progress of %s is %d, beyond its end, %d; all is read again", topic, offset, end)
+                return lows
+        return {topic: max(offset, lows[topic]) for topic, offset in progress.items()}
 
     def arrived(self, arrival: Arrival) -> None:
         """Process a message that has just been stored; to be called inside the put."""
@@ -308,12 +318,14 @@ class TransactionEngine:
             real = read_real(self._store, message)
             if real is not None:
                 pending.real_offset, pending.real_end = real.physical_offset, real.physical_offset + real.store_size
-        if pending is not None or outcome in (TransactionOutcome.COMMITTED, TransactionOutcome.ROLLED_BACK):
+        if pending is not None or outcome in _TOLD:
             return pending, outcome
         outcome, origins = read_fate(self._store, message)
         if outcome is not TransactionOutcome.COMMITTED:
             # A real broker's copies for a check and resumed ones do not name their original.
             pending = next((half for half in map(self.ledger.find, origins) if half is not None), None)
+            # The op record of a decision may be owed.
+            outcome = next((known for known in map(self.ledger.outcome, origins) if known in _TOLD), outcome)
         if pending is None and outcome in _DECIDED and origin >= 0:
             self.ledger.remember(origin, outcome)
         return pending, outcome
@@ -572,7 +584,9 @@ class TransactionEngine:
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
         if message.properties.get(TRANSACTION_PREPARED, "").lower() != "true" or not message.properties.get(PRODUCER_GROUP):
             return EndResult(ResponseCode.SYSTEM_ERROR, f"the message at {physical_offset} is no transactional one")
-        origin = self._half_of(message.physical_offset).origin if message.topic == HALF_TOPIC else -1
+        origin = props.number_of(message.properties.get(PREPARED_QUEUE_OFFSET))
+        if message.topic == HALF_TOPIC:
+            origin = self._half_of(message.physical_offset).origin
         pending, outcome = self._known(message, origin)
         if pending is None and outcome in _DECIDED:
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 from broker_core.engine.schedule.timer.messages import ASKING
 from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.ledger import TransactionOutcome
-from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op
+from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op, to_discarded
 from broker_core.errors import RecordError, StoreError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
@@ -108,22 +108,28 @@ class _EndSearch:
         """All halves found of the transaction, in order, including the asked one if it is a half."""
         known = self._keyed(HALF_TOPIC)
         asked = [self._asked] if self._asked.topic == HALF_TOPIC else []
-        if not any(half.physical_offset == self._asked.physical_offset for half in known):
-            later = self._scan(HALF_TOPIC, self._asked.queue_offset + 1) if asked else ()
-            known += [*asked, *decoded(later)]
-        return sorted(filter(self._is_of_this, known), key=lambda half: half.queue_offset)
+        if not self._holds_asked(known):
+            known += [*asked, *(half for offset in self._near_halves() for half in decoded(self._scan(HALF_TOPIC, offset)))]
+        found: dict[int, StoredMessage] = {}
+        more = [half for half in known if _are_one(half, self._asked)]
+        while more:
+            found |= {half.queue_offset: half for half in more}
+            # A copy for a check names the resumed one, which names nothing.
+            more = [half for half in known if half.queue_offset not in found and any(_are_one(half, one) for one in more)]
+        return [half for _offset, half in sorted(found.items())]
 
-    def _is_of_this(self, half: StoredMessage) -> bool:
-        if half.physical_offset == self._asked.physical_offset:
-            return True
-        if half.properties.get(props.PRODUCER_GROUP) != self._asked.properties.get(props.PRODUCER_GROUP):
-            return False
-        first, last = sorted((half, self._asked), key=lambda message: message.physical_offset)
-        if PREPARED_QUEUE_OFFSET in last.properties:
-            return _origin(last) == _origin(first)
-        # RocketMQ's copies for a check name no original, and neither do resumed ones.
-        is_copy = CHECK_TIMES in last.properties or last.topic == DISCARD_TOPIC
-        return is_copy and bool(self._key) and half.properties.get(props.UNIQUE_KEY) == self._key
+    def _near_halves(self) -> Iterator[int]:
+        """Places to begin to read the half queue at: before the first half, and after the asked one."""
+        offset = self._asked.queue_offset if self._asked.topic == HALF_TOPIC else -1
+        first = props.number_of(self._asked.properties.get(PREPARED_QUEUE_OFFSET), offset)
+        if first >= 0 and (CHECK_TIMES in self._asked.properties or offset < 0):
+            # Those before a copy need not be named by it: of a resumed transaction, and of RocketMQ.
+            yield max(first - RECORDS_MAX // 2, 0)
+        if offset >= 0:
+            yield offset + 1
+
+    def _holds_asked(self, found: list[StoredMessage]) -> bool:
+        return any(message.physical_offset == self._asked.physical_offset for message in found)
 
     # ---- what was done to them ----
 
@@ -146,8 +152,8 @@ class _EndSearch:
         """What may be the committed message: what has its key, and without an index all that came later to its queues."""
         for topic in (self._asked.properties.get(props.REAL_TOPIC, ""), *DELAY_TOPICS):
             yield from self._keyed(topic)
-        if self._keyed(self._asked.topic):
-            return
+        if self._holds_asked(self._keyed(self._asked.topic)):
+            return  # and so the index has what came later
         is_complete = True
         for topic, queue_id in self._real_queues():
             yield from decoded(self._after(self._asked, topic, queue_id))
@@ -183,7 +189,8 @@ class _EndSearch:
         last = self.halves[-1]
         found = None
         for copy in decoded(self._after(last, DISCARD_TOPIC)):
-            if _is_same(copy, last) or (PREPARED_QUEUE_OFFSET in copy.properties and self._is_of_this(copy)):
+            is_named = PREPARED_QUEUE_OFFSET in copy.properties and any(_are_one(copy, half) for half in self.halves)
+            if is_named or _is_same(copy, last):
                 found = copy
         return found
 
@@ -234,8 +241,22 @@ class _EndSearch:
             offset = found.next_offset
 
 
+def _are_one(one: StoredMessage, other: StoredMessage) -> bool:
+    """Whether two halves, or a half and a copy in the discard topic, are of one transaction."""
+    if one.physical_offset == other.physical_offset:
+        return True
+    first, last = sorted((one, other), key=lambda message: message.physical_offset)
+    if first.properties.get(props.PRODUCER_GROUP) != last.properties.get(props.PRODUCER_GROUP):
+        return False
+    if PREPARED_QUEUE_OFFSET in last.properties:
+        return _origin(last) == _origin(first)
+    # RocketMQ's copies for a check name no original, and neither do resumed ones.
+    is_copy, key = CHECK_TIMES in last.properties or last.topic == DISCARD_TOPIC, last.properties.get(props.UNIQUE_KEY)
+    return is_copy and bool(key) and first.properties.get(props.UNIQUE_KEY) == key
+
+
 def _is_same(copy: StoredMessage, half: StoredMessage) -> bool:
-    return copy.body == half.body and copy.properties_bytes == half.properties_bytes
+    return copy.body == half.body and copy.properties_bytes in (half.properties_bytes, to_discarded(half).properties)
 
 
 def decoded(records: Iterable[memoryview]) -> Iterator[StoredMessage]:

@@ -28,9 +28,11 @@ CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 CHECK_IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 OP_TAG = "d"
+_INT64_MAX = (1 << 63) - 1
+CHECKED = {PREPARED_QUEUE_OFFSET: str(_INT64_MAX), CHECK_TIMES: str(_INT64_MAX)}
+"""The longest properties that checks add to a half message."""
 
 _OP_PROPERTIES = props.encode_properties({props.TAGS: OP_TAG, props.WAIT: "true"})
-_INT64_MAX = (1 << 63) - 1
 
 _GROUP = props.property_marker(props.PRODUCER_GROUP)
 _REAL_TOPIC = props.property_marker(props.REAL_TOPIC)
@@ -150,8 +152,12 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:
-    """A given-up half message, for the discard topic."""
-    return _without_type(half, DISCARD_TOPIC, half.properties_bytes)
+    """A given-up half message, for the discard topic. If there is room, it names the first half, as copies for checks do."""
+    properties = half.properties_bytes
+    if PREPARED_QUEUE_OFFSET not in half.properties:
+        named = with_property(properties, PREPARED_QUEUE_OFFSET, str(half.queue_offset))
+        properties = named if len(named) <= props.PROPERTIES_BYTES_MAX else properties
+    return _without_type(half, DISCARD_TOPIC, properties)
 
 
 def _without_type(half: StoredMessage, topic: str, properties: bytes) -> MessageToStore:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TextIO
+from typing import IO, Any, Protocol, Self, TextIO
 
 from broker_core.delimited_text import BYTE_ORDER_MARK, new_csv, open_csv, read_csv, write_csv
 from broker_core.errors import CodecError, UsageError
@@ -67,17 +67,24 @@ def exported(path: Path | None, form: str, names: Sequence[str] = NAMES) -> Iter
             with _ParquetFile(beside, names) as file:
                 yield file.write
             with beside.open("r+b") as written:  # Windows syncs no file that is open for reading only
-                os.fsync(written.fileno())
+                _sync(written)
         else:
             with new_csv(beside) if form == "csv" else beside.open("w", encoding="utf-8", newline="") as text:
                 yield _text_writer(form, text, names)
                 text.flush()
-                os.fsync(text.fileno())
+                _sync(text)
 
 
 @contextmanager
 def _written_beside(path: Path) -> Iterator[Path]:
-    """A temporary path that replaces ``path`` at the end, and is deleted after an error."""
+    """A temporary path that replaces ``path`` at the end, and is deleted after an error.
+
+    A device or a pipe is written itself: replaced, ``/dev/null`` would be a file from then on. So is the target of a link.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    path = path.resolve()
     beside = path.with_name(path.name + _PARTIAL_SUFFIX)
     try:
         beside.open("wb").close()
@@ -96,6 +103,11 @@ def _written_beside(path: Path) -> Iterator[Path]:
                 "Make room, or choose a file on another disk"
             ) from error
         raise
+
+
+def _sync(file: IO[Any]) -> None:
+    if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # nothing else can be synced
+        os.fsync(file.fileno())
 
 
 def _text_writer(form: str, file: TextIO, names: Sequence[str]) -> WriteRow:

@@ -26,7 +26,7 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.clients import Consumers, Producers
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets
+from broker_core.engine.tables.consumer_offsets import OFFSETS_FILE, OFFSETS_RULE, ConsumerOffsets, names_of_offsets
 from broker_core.engine.tables.counters import Counters
 from broker_core.engine.tables.group_table import GROUPS_FILE, GROUPS_RULE, GroupTable
 from broker_core.engine.tables.set_aside import SetAside
@@ -122,7 +122,8 @@ class StoredEngine:
         opening = asyncio.to_thread(MessageStore.open, self._config.store, clock=self._clock, read_only=True, progress=tell)
         self.store = await opening
         self.notice = "" if is_closed else NOT_CLOSED
-        files = ConfigFiles(paths.config, read_only=True)
+        stored_as = names_of_offsets(light=self._config.store.lmq)
+        files = ConfigFiles(paths.config, read_only=True, stored_as=stored_as)
         await asyncio.to_thread(self._load_tables, files)
         self.delays = self._read_delays(files)
         self.reports = files.reports

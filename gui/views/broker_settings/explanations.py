@@ -42,7 +42,7 @@ EXPLANATIONS = {
     "cleanFileForciblyEnable": "Whether the oldest files are deleted before their time when the disk is nearly full.",
     "cleanResourceInterval": "How often, in ms, the broker looks for files to delete and at the space on the disk.",
     "consumerFallbehindThreshold": "Bytes that a group may be behind before it counts as slow, where slow groups are stopped.",
-    "defaultPopShareQueueNum": "How many queues of other consumers a popping consumer shares; 0 is all.",
+    "defaultPopShareQueueNum": "How many queues of other consumers a popping consumer shares; -1 and 0 are all.",
     "defaultQueryMaxNum": "How many messages a query by key returns when it names no number.",
     "deleteFileBatchMax": "How many files one run of cleaning deletes at most.",
     "deleteWhen": "Hours of the day, local time, at which expired files are deleted; several as in 04;16.",

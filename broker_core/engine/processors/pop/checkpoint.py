@@ -55,6 +55,7 @@ class PopCheckpoint:
         acked: Bit i is set when ``offsets[i]`` is settled: acked, or stored again as a copy.
         due_ms: When the reviver stores copies of the pending messages.
         log_offset: Offset of the checkpoint in the revive queue; -1 while it is in memory only.
+        popped_before: Its messages lie before this place of the commit log, whatever the clock was; 0 if not known.
     """
 
     key: CheckpointKey
@@ -64,6 +65,7 @@ class PopCheckpoint:
     acked: int = 0
     due_ms: int = 0
     log_offset: int = -1
+    popped_before: int = 0
 
     @property
     def revive_time_ms(self) -> int:

@@ -51,6 +51,7 @@ class Outstanding:
         if self.ledger.is_full or self.ledger.get(checkpoint.key) is not None:
             return False
         checkpoint.due_ms = checkpoint.revive_time_ms
+        checkpoint.popped_before = self._state.store.commit_log_max_offset
         self.ledger.add(checkpoint, now_ms)
         in_log = replaces is not None and replaces.log_offset >= 0
         if not in_log and self._may_buffer(checkpoint):

@@ -24,6 +24,7 @@ from broker_core.engine.processors.pop.queue_reader import PopQueueReader
 from broker_core.engine.processors.pop.reviver import Reviver
 from broker_core.engine.store.config_file import ConfigRule
 from broker_core.engine.tables.config_files import ConfigFiles
+from broker_core.engine.tables.group_table import GROUPS_FILE
 from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import StoreError
@@ -89,14 +90,14 @@ class PopFamily:
             RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: self.assignment.all_modes,
         }
 
-    def load(self, *, offsets_ms: int = -1) -> None:
+    def load(self, *, offsets_ms: int = -1, groups_ms: int = -1) -> None:
         """Create the revive topic if it is missing, and read the live checkpoints.
 
-        ``offsets_ms`` is when the consumers' offsets were written; -1 if they were not.
+        ``offsets_ms`` is when the consumers' offsets were written, ``groups_ms`` when the groups were; -1 if they were not.
         """
         log = self.outstanding.log
         self._state.topics.ensure(log.topic, queues=log.queue_count)
-        log.load(offsets_ms)
+        log.load(offsets_ms, groups_ms)
 
     def forget(self, peer: Peer) -> None:
         """Drop the held requests of a connection that ended; its messages are sent again after their invisible time."""
@@ -143,7 +144,7 @@ class PopService:
         self._files.serve(MODES_FILE, self._pop.modes.to_json)
         self._pop.modes_changed = lambda: self._files.mark(MODES_FILE)
         self._files.serve(self._offsets_file, lambda: self._pop.outstanding.offsets_to_write(self._state.offsets))
-        self._pop.load(offsets_ms=self._files.loaded_ms(self._offsets_file))
+        self._pop.load(offsets_ms=self._files.loaded_ms(self._offsets_file), groups_ms=self._files.loaded_ms(GROUPS_FILE))
         self._tick()
 
     async def stop(self) -> None:

@@ -44,6 +44,9 @@ ACK_WAIT_MS = 3_000
 EARLY_ACK_MS = 24 * 3_600_000
 """Time for which an ack without its checkpoint is kept."""
 
+GROUPS_SLACK_MS = 1_000
+"""Longest time between the content of the file of the groups and the end of its write."""
+
 REWRITE_BEHIND = 20_000
 """A checkpoint with so many records after it is written again at the end, so that a start need not read them all."""
 
@@ -61,7 +64,7 @@ class ReviveLog:
         self.topic = revive_topic(state.config.cluster_name)
         self._next: dict[int, int] = {}
         self._rotation = 0
-        self._offsets_ms = -1
+        self._offsets_ms = self._groups_ms = -1
         self._popped_later: list[PopCheckpoint] | None = None
 
     @property
@@ -123,22 +126,33 @@ class ReviveLog:
 
     # ---- reading ----
 
-    def load(self, offsets_ms: int) -> None:
+    def load(self, offsets_ms: int, groups_ms: int) -> None:
         """Read everything after the revive group's offsets, at start.
+
+        A group whose first pop came after ``groups_ms``, when the file of the groups was written, exists: a kill kept it from
+        the file.
 
         Pops after ``offsets_ms``, when the file of the consumers' offsets was written (-1: never), move these on, because a
         kill keeps them from the file: their messages would be handed out again, acked or not.
         """
         for queue in range(self.queue_count):
-            finished = self._state.offsets.get(REVIVE_GROUP, self.topic, queue)
-            self._next[queue] = max(finished + 1, self._store.min_offset(self.topic, queue), 0)
+            self._next[queue] = max(self._finished(queue) + 1, self._store.min_offset(self.topic, queue), 0)
         popped: list[PopCheckpoint] = []
-        self._offsets_ms, self._popped_later = offsets_ms, popped
+        self._offsets_ms, self._groups_ms, self._popped_later = offsets_ms, groups_ms - GROUPS_SLACK_MS, popped
         self.poll()
         self._popped_later = None
         self._move_on(popped)
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
+
+    def _finished(self, queue: int) -> int:
+        """Offset of the last finished record; -1, so that all are read, where the stored one is not of this queue."""
+        finished, end = self._state.offsets.get(REVIVE_GROUP, self.topic, queue), self._store.max_offset(self.topic, queue)
+        if finished < 0 or finished < end:
+            return finished
+        logger.warning("%s queue %d is finished up to %d, and ends at %d; it is read again", self.topic, queue, finished, end)
+        self._state.offsets.forget(REVIVE_GROUP, self.topic, queue)
+        return -1
 
     def _move_on(self, popped: list[PopCheckpoint]) -> None:
         """Set the offsets of groups behind what they popped; a pop that does not begin at a group's offset changes none."""
@@ -180,6 +194,8 @@ class ReviveLog:
         end = message.physical_offset + message.store_size
         if self._popped_later is not None and message.store_timestamp_ms >= self._offsets_ms:
             self._popped_later.append(found)
+        if self._popped_later is not None and message.store_timestamp_ms >= self._groups_ms:
+            self._state.groups.restore(found.key.group)
         known = self._ledger.get(found.key)
         if known is not None:
             # The checkpoint was written again, with the acks so far.
@@ -188,6 +204,8 @@ class ReviveLog:
             return
         if TIMER_ENQUEUE_MS in message.properties:
             found.due_ms = max(found.due_ms, message.store_timestamp_ms + ACK_WAIT_MS)
+        else:
+            found.popped_before = message.physical_offset
         self._ledger.add(found, self._state.clock())
 
     def _take_ack(self, ack: AckRecord, message: StoredMessage) -> None:

@@ -84,7 +84,10 @@ class Reviver:
         return revived
 
     def _read(self, checkpoint: PopCheckpoint, offset: int) -> StoredMessage | None:
-        """The message; None when it is expired or damaged, or its topic was deleted and created again."""
+        """The message; None when it is expired or damaged, or its topic was deleted and created again.
+
+        A message of the new topic is stored after the pop. The clock alone does not say so, because it may have been set back.
+        """
         key = checkpoint.key
         for record in self._store.get_messages(key.topic, key.queue_id, offset, 1).records:
             try:
@@ -92,7 +95,8 @@ class Reviver:
             except RecordError as error:
                 logger.error("message %d of topic %s is damaged: %s", offset, key.topic, error.message)
                 return None
-            if message.queue_offset == offset and message.store_timestamp_ms <= key.pop_time_ms:
+            is_older = message.physical_offset < checkpoint.popped_before or message.store_timestamp_ms <= key.pop_time_ms
+            if message.queue_offset == offset and is_older:
                 return message
         return None
 

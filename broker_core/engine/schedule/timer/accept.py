@@ -85,7 +85,7 @@ def slot_for(
             f"(timerMaxDelaySec); {asked} is {due_ms - now_ms}ms ahead"
         )
         return TimerRefusal(TimerFault.ILLEGAL, remark)
-    no_room = room_refusal(properties)
+    no_room = _room_refusal(properties)
     if no_room is not None:
         return no_room
     out_ms = (due_ms - 1) // limits.precision_ms * limits.precision_ms
@@ -99,7 +99,7 @@ def slot_for(
     return out_ms
 
 
-def room_refusal(properties: Mapping[str, str]) -> TimerRefusal | None:
+def _room_refusal(properties: Mapping[str, str]) -> TimerRefusal | None:
     """The refusal of a message without room for the properties that a timer adds; None if there is room."""
     length = sum(len(key.encode()) + len(value.encode()) + 2 for key, value in properties.items())
     if length + _RESERVED_BYTES <= PROPERTIES_BYTES_MAX:

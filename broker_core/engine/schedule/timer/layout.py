@@ -6,10 +6,6 @@
         size i32 = 52 | position of the slot's unit before, or -1 i64 | magic i32 | write time i64 | slot time - write time i32
         physical offset i64 | record size i32 | Java hash of the real topic i32 | reserved i64 = 0
         filler: rest of the file i32 | 0 i64 | BLANK_MAGIC i32
-    config/timercheck
-        read time i64 | log flush position i64 | queue offset i64 | the master's queue offset i64
-        state version i64 | timestamp i64 | counter i64 | zeros up to 2048
-        Orbit: time of a slot i64 | position i64 | physical offset i64 | zeros up to 4096
 
 A position counts bytes from the start of the first timer log file ever made. A slot's count is its messages less its cancels.
 
@@ -19,7 +15,6 @@ Source: docs/spec/store.md §14.1, docs/spec/broker.md §3.6.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,16 +29,11 @@ NO_POSITION = -1
 SLOT = struct.Struct(">qqqii")
 UNIT = struct.Struct(">iqiqiqiiq")
 FILLER = struct.Struct(">iqi")
-CHECKPOINT = struct.Struct(">7q")
-PROGRESS = struct.Struct(">3q")
 assert SLOT.size == 32
 assert UNIT.size == 52
 assert FILLER.size == 16
 
 WHEEL_BYTES = SLOTS_TOTAL * SLOT.size
-CHECKPOINT_FILE_BYTES = 4096
-PROGRESS_POSITION = 2048
-"""Place of Orbit's progress of a slot, far behind the fields of RocketMQ, which keeps the bytes there."""
 
 MAGIC_DEFAULT = 1
 MAGIC_ROLL = 2
@@ -113,60 +103,3 @@ class TimerUnit(NamedTuple):
 def unpack_unit(data: bytes | bytearray | memoryview, position: int = 0) -> TimerUnit:
     """The unit at a position of a buffer, unchecked."""
     return TimerUnit._make(UNIT.unpack_from(data, position)[1:8])
-
-
-class SlotProgress(NamedTuple):
-    """How far the messages of one slot are delivered. It stays true when the slot is done.
-
-    Attributes:
-        slot_ms: Time of the slot; 0 when no slot was begun.
-        position: Units of the slot up to this position of the timer log are done. Cancels are not: they count for
-            the rest of the slot.
-        physical_offset: Of the unit at that position. A different one there means that the timer log was rebuilt.
-    """
-
-    slot_ms: int = 0
-    position: int = 0
-    physical_offset: int = 0
-
-
-NO_PROGRESS = SlotProgress()
-
-
-@dataclass(frozen=True, slots=True)
-class TimerCheckpoint:
-    """Progress of the timer files. A broker without a master keeps both queue offsets equal.
-
-    Attributes:
-        read_ms: Slots before this time are done.
-        flush_position: The timer log is on disk up to here.
-        queue_offset: Messages of the wheel topic before this one are in the timer log, or done.
-        progress: Of the current or last slot.
-    """
-
-    read_ms: int = 0
-    flush_position: int = 0
-    queue_offset: int = 0
-    master_queue_offset: int = 0
-    state_version: int = 0
-    timestamp_ms: int = 0
-    counter: int = 0
-    progress: SlotProgress = NO_PROGRESS
-
-    def encode(self) -> bytes:
-        own = self.pack().ljust(PROGRESS_POSITION, b"\0") + PROGRESS.pack(*self.progress)
-        return own.ljust(CHECKPOINT_FILE_BYTES, b"\0")
-
-    def pack(self) -> bytes:
-        """The fields alone, as sent to slaves."""
-        return CHECKPOINT.pack(
-            self.read_ms, self.flush_position, self.queue_offset, self.master_queue_offset, self.state_version,
-            self.timestamp_ms, self.counter,
-        )  # fmt: skip
-
-
-def decode_checkpoint(data: bytes) -> TimerCheckpoint:
-    """Checkpoint of a file's bytes; all zero if there are too few. Early 5.x versions wrote four fields."""
-    data = data.ljust(CHECKPOINT_FILE_BYTES, b"\0") if len(data) >= 32 else bytes(CHECKPOINT_FILE_BYTES)
-    progress = SlotProgress(*PROGRESS.unpack_from(data, PROGRESS_POSITION))
-    return replace(TimerCheckpoint(*CHECKPOINT.unpack_from(data)), progress=progress)

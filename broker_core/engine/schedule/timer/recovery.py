@@ -22,20 +22,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from broker_core.engine.schedule.timer.checkpoint import NO_PROGRESS, SlotProgress, TimerCheckpoint
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_POSITION,
-    NO_PROGRESS,
     SLOT,
     SLOT_TYPE,
     SLOTS_TTL,
     WHEEL_BYTES,
-    SlotProgress,
-    TimerCheckpoint,
     TimerUnit,
-    decode_checkpoint,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
@@ -79,7 +76,14 @@ class _Waiting(NamedTuple):
 
 
 def open_timer_store(
-    paths: TimerPaths, settings: TimerSettings, source: StoreSource, history: PrecisionHistory, *, now_ms: int, disk: Disk
+    paths: TimerPaths,
+    settings: TimerSettings,
+    source: StoreSource,
+    history: PrecisionHistory,
+    checkpoint: TimerCheckpoint,
+    *,
+    now_ms: int,
+    disk: Disk,
 ) -> OpenedTimers:
     """Open and recover the timer files of a store; missing ones are made with the first flush.
 
@@ -87,7 +91,6 @@ def open_timer_store(
         OSError: The files cannot be read or written.
         CorruptStoreError: Files of the timer log have different sizes.
     """
-    checkpoint = decode_checkpoint(paths.checkpoint.read_bytes() if paths.checkpoint.is_file() else b"")
     log = TimerLog(paths.log, settings.log_file_bytes, disk)
     precision_ms = settings.precision_ms
     read_ms = checkpoint.read_ms

@@ -12,10 +12,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, load_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.store.disk import Disk
@@ -47,7 +49,8 @@ class TimerService:
     """Opens the timer store, delivers, writes behind.
 
     ``delivered_to`` is called with topic and bytes of each delivery, ``precisions`` once for the content of the precision file,
-    ``precisions_changed`` when that file must be written, ``written`` when the timer files were written.
+    ``precisions_changed`` when that file must be written, ``written`` when the timer files were written, ``report``
+    what a person must know of a file.
 
     Attributes:
         work: The timers; None until the timer store is open.
@@ -66,6 +69,7 @@ class TimerService:
         precisions: Callable[[], Mapping[str, Any]],
         precisions_changed: Callable[[], None],
         written: Callable[[], None],
+        report: Callable[[str], None],
         clock: Callable[[], int],
         flush_interval_ms: int,
         disk: Disk | None = None,
@@ -79,6 +83,7 @@ class TimerService:
         self._precisions = precisions
         self._precisions_changed = precisions_changed
         self._written = written
+        self._report = report
         self._clock = clock
         self._flush_seconds = flush_interval_ms / 1_000
         self._disk = disk or Disk()
@@ -95,10 +100,21 @@ class TimerService:
     # ---- start and stop ----
 
     def start(self) -> None:
-        """Open the timer store and begin; returns at once."""
-        log_end = self._store.commit_log_max_offset
+        """Open the timer store and begin; returns at once.
+
+        Raises:
+            CorruptStoreError: Neither a file nor its backup can be used.
+        """
+        precisions, log_end = self._precisions(), self._store.commit_log_max_offset
+        loaded = load_checkpoint(self._paths.checkpoint, self._disk, holds_timers=self._holds_timers)
+        if loaded.report:
+            self._report(loaded.report)
         self._store.add_arrival_listener(self._arrived, (WHEEL_TIMER_TOPIC,))
-        self._task = asyncio.create_task(self._run(log_end, self._precisions()), name="timers")
+        opened = partial(self._open, log_end, precisions, loaded.value or TimerCheckpoint())
+        self._task = asyncio.create_task(self._run(opened), name="timers")
+
+    def _holds_timers(self) -> bool:
+        return self._store.max_offset(WHEEL_TIMER_TOPIC, 0) > 0
 
     async def stop(self) -> None:
         """Stop, with everything on disk."""
@@ -123,8 +139,8 @@ class TimerService:
         except OSError as error:
             logger.warning("timers that are due are delivered after the next start: %s", error)
 
-    async def _run(self, log_end: int, precisions: Mapping[str, Any]) -> None:
-        opening = asyncio.ensure_future(asyncio.to_thread(self._open, log_end, precisions))
+    async def _run(self, opened: Callable[[], tuple[TimerWork, bool]]) -> None:
+        opening = asyncio.ensure_future(asyncio.to_thread(opened))
         try:
             # Shielded: a cancelled start must not leave a store half open.
             work, changed = await asyncio.shield(opening)
@@ -143,7 +159,7 @@ class TimerService:
             await asyncio.sleep(self._flush_seconds)
             await self._flush(work)
 
-    def _open(self, log_end: int, precisions: Mapping[str, Any]) -> tuple[TimerWork, bool]:
+    def _open(self, log_end: int, precisions: Mapping[str, Any], checkpoint: TimerCheckpoint) -> tuple[TimerWork, bool]:
         # The timer store needs numpy. The first clients are served while this thread loads it.
         from broker_core.engine.schedule.timer.recovery import open_timer_store, read_found_precision
         from broker_core.engine.schedule.timer.source import StoreSource
@@ -152,7 +168,9 @@ class TimerService:
         source = StoreSource(self._store, log_end)
         found = None if precisions else read_found_precision(self._paths, self._settings, self._disk)
         self.history = PrecisionHistory.of_json(precisions, current_ms=self._settings.precision_ms, found_ms=found)
-        opened = open_timer_store(self._paths, self._settings, source, self.history, now_ms=self._clock(), disk=self._disk)
+        opened = open_timer_store(
+            self._paths, self._settings, source, self.history, checkpoint, now_ms=self._clock(), disk=self._disk
+        )
         work = TimerWork(
             opened.store, source, self.history, put=self._put, delivered_to=self._delivered_to, set_aside=self._set_aside
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker_core.engine.schedule.timer.checkpoint import CHECKPOINT_FILE
+
 
 @dataclass(frozen=True, slots=True)
 class TimerSettings:
@@ -27,4 +29,4 @@ class TimerPaths:
     def __init__(self, root: Path) -> None:
         self.wheel = root / "timerwheel"
         self.log = root / "timerlog"
-        self.checkpoint = root / "config" / "timercheck"
+        self.checkpoint = root / "config" / CHECKPOINT_FILE

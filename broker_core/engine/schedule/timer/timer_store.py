@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from broker_core.engine.schedule.timer.checkpoint import SlotProgress, TimerCheckpoint, checkpoint_file
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
     MAGIC_DEFAULT,
@@ -24,8 +25,6 @@ from broker_core.engine.schedule.timer.layout import (
     SLOTS_TTL,
     UNIT,
     UNIT_TYPE,
-    SlotProgress,
-    TimerCheckpoint,
     TimerUnit,
 )
 from broker_core.engine.schedule.timer.settings import TimerPaths
@@ -118,10 +117,9 @@ class TimerStore:
         waiting_by_topic: dict[int, int],
         disk: Disk,
     ) -> None:
-        self._paths = paths
+        self._checkpoint_file = checkpoint_file(paths.checkpoint, disk)
         self.wheel = wheel
         self.log = log
-        self._disk = disk
         self.precision_ms = wheel.precision_ms
         limit = SLOTS_TTL - BLANK_SLOTS
         self._roll_slots = roll_slots if 2 <= roll_slots <= limit else limit
@@ -284,8 +282,7 @@ class TimerStore:
         """
         self.log.write(flush.log_bytes)
         self.wheel.write(flush.pages)
-        self._paths.checkpoint.parent.mkdir(exist_ok=True)
-        self._disk.replace_file(self._paths.checkpoint, flush.checkpoint.encode())
+        self._checkpoint_file.write(flush.checkpoint.encode())
 
     def written(self, flush: TimerFlush) -> None:
         """Record that `write` succeeded."""

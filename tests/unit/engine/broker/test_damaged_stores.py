@@ -57,9 +57,9 @@ def state_of(root):
     return {path.name: path.read_bytes() for path in (root / "config").iterdir() if path.name != "orbitActions.log"}
 
 
-def refusal_of(root):
+def refusal_of(root, **settings):
     async def scenario():
-        broker = EmbeddedBroker(config_of(root))
+        broker = EmbeddedBroker(config_of(root, **settings))
         with pytest.raises(CorruptStoreError) as caught:
             await broker.start()
         return caught.value.message
@@ -67,19 +67,19 @@ def refusal_of(root):
     return asyncio.run(scenario())
 
 
-def config_of(root):
-    return BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES))
+def config_of(root, **settings):
+    return BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **SMALL_FILES, **settings))
 
 
 def events_of(engine):
     return [event.text for event in Sampler(engine, clock=lambda: 5).events() if event.kind == "config_damaged"]
 
 
-def found_of(root):
+def found_of(root, **settings):
     """Offset of the group, topics and events of a broker that starts."""
 
     async def scenario():
-        async with started(config_of(root)) as broker:
+        async with started(config_of(root, **settings)) as broker:
             return broker.offsets.get("CG", "T", 0), broker.topics.get("T"), events_of(broker)
 
     return asyncio.run(scenario())
@@ -133,6 +133,50 @@ def test_without_positions_the_broker_starts_when_a_person_removes_the_file_and_
     assert event == "config/consumerOffset.json is missing or empty: these groups begin like new ones: CG"
 
 
+LIGHT = '{"groupTopicMap":{},"lmqOffsetTable":{"%LMQ%q@%LMQ%g":7},"offsetTable":{"T@CG":{0:1}}}'
+
+
+def test_with_light_queues_positions_are_where_rocketmq_keeps_them(root):
+    path = root / "config" / "lmqConsumerOffset.json"
+
+    async def fill():
+        async with started(config_of(root, lmq=True, multi_dispatch=True)) as broker, asking(broker.broker_address) as ask:
+            for _number in range(8):
+                await ask(Q.SEND_MESSAGE_V2, send_fields("T", properties="INNER_MULTI_DISPATCH\x01%LMQ%q"), b"x")
+
+    asyncio.run(fill())
+    path.write_text(LIGHT)
+
+    async def scenario():
+        async with started(config_of(root, lmq=True, multi_dispatch=True)) as broker:
+            assert (broker.offsets.get("CG", "T", 0), broker.offsets.get("%LMQ%g", "%LMQ%q", 0)) == (1, 7)
+            broker.offsets.commit("CG", "T", 0, 3)
+            broker.offsets.commit("%LMQ%g", "%LMQ%q", 0, 8)
+
+    asyncio.run(scenario())
+    written = json.loads(path.read_text())
+    assert (written["offsetTable"], written["lmqOffsetTable"]) == ({"T@CG": {"0": 3}}, {"%LMQ%q@%LMQ%g": 8})
+    assert found_of(root)[::2] == (2, []), "the other file is that of brokers without light queues"
+
+
+def test_the_positions_of_the_other_setting_are_read_where_there_are_no_own(root):
+    config = root / "config"
+    assert found_of(root, lmq=True)[::2] == (
+        2,
+        ["config/lmqConsumerOffset.json is missing: config/consumerOffset.json is read"],
+    )
+    assert found_of(root, lmq=True)[::2] == (2, [])
+    for path in config.glob("consumerOffset.json*"):
+        path.unlink()
+    assert found_of(root)[::2] == (2, ["config/consumerOffset.json is missing: config/lmqConsumerOffset.json is read"])
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", LIGHT[:-3].encode(), LIGHT.replace("7", '"x"').encode()])
+def test_damaged_positions_of_light_queues_are_refused(root, data):
+    damage(root, "lmqConsumerOffset.json", data)
+    assert "lmqConsumerOffset.json cannot be used" in refusal_of(root, lmq=True)
+
+
 def test_positions_that_a_person_writes_as_the_error_says_are_taken(root):
     damage(root, "consumerOffset.json")
     assert '{"offsetTable":{"TOPIC@GROUP":{"QUEUE ID":OFFSET}}}' in refusal_of(root)
@@ -155,9 +199,27 @@ def test_the_backup_of_positions_is_used_and_reported_once(root):
 
 
 def test_negative_offsets_are_none_and_reported(root):
-    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@CG":{"0":-1,"1":4}}}')
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@CG":{"0":-1,"1":0}}}')
     offset, _topic, (event,) = found_of(root)
     assert (offset, event) == (-1, "config/consumerOffset.json holds negative offsets, which are none: T@CG 0: -1")
+
+
+def test_a_group_behind_the_end_misses_nothing_that_is_sent_after_the_start(root):
+    offsets = {"T@CG": {"0": 50, "1": 1 << 62}, "Deleted@CG": {"0": 9}, "%RETRY%CG@CG": {"0": 0}}
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
+
+    async def scenario():
+        async with started(config_of(root)) as broker:
+            (event,) = events_of(broker)
+            return {f"{topic}@{group}": queues for topic, group, queues in broker.offsets.items() if group == "CG"}, event
+
+    found, event = asyncio.run(scenario())
+    assert found == {"T@CG": {0: 3, 1: 0}, "Deleted@CG": {0: 0}, "%RETRY%CG@CG": {0: 0}}
+    assert event == (
+        "config/consumerOffset.json holds offsets behind the end of their queues, moved to it: "
+        "T@CG 0: 50 to 3, T@CG 1: 4,611,686,018,427,387,904 to 0, Deleted@CG 0: 9 to 0"
+    )
+    assert found_of(root)[2] == []
 
 
 @pytest.mark.parametrize("value", ["four", "9" * 5_000, ""])

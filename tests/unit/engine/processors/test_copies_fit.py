@@ -6,9 +6,12 @@ import pytest
 
 from broker_core.engine.processors.pop import revive_log, reviver
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
+from broker_core.engine.processors.timer_processor import TimerMessages
 from broker_core.engine.schedule.delay_delivery import DelayDelivery
 from broker_core.engine.schedule.level_queue import LevelQueue
 from broker_core.engine.schedule.overrides import Overrides
+from broker_core.engine.tables.action_journal import ActionJournal
+from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.engine.transaction import engine
 from broker_core.engine.transaction.ledger import TransactionOutcome
 from broker_core.errors import RecordError
@@ -18,7 +21,7 @@ from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC
+from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, send_fields
 from tests.support.pop_bench import pop_bench, restart
 from tests.support.schedule_bench import ManualTimers
@@ -156,8 +159,8 @@ def half(bench, free):
     return filled(bench.bench, free, more=HALF, sys_flag=4)[1]
 
 
-def end(bench, record, decision):
-    pending = bench.engine.ledger.find(record.queue_offset)
+def end(bench, half_offset, decision):
+    pending = bench.engine.ledger.find(half_offset)
     fields = {
         "producerGroup": "PG", "tranStateTableOffset": pending.half_offset, "commitLogOffset": pending.physical_offset,
         "commitOrRollback": decision, "fromTransactionCheck": "true", "msgId": "",
@@ -177,7 +180,7 @@ def test_half_messages_are_checked_without_a_stop_and_decided(tmp_path, decision
             assert {bench.engine.ledger.find(record.queue_offset).check_times for record in halves} == {times}
             assert bench.engine.ledger.find(last.half_offset).check_times == times
         assert len(peer.pushed) == 2 * (2 * len(FREE_BYTES) + 1)
-        assert all(end(bench, record, decision) == R.SUCCESS for record in halves)
+        assert all(end(bench, record.queue_offset, decision) == R.SUCCESS for record in halves)
         real = [message for message in messages(bench, "T") if len(message.properties_bytes) > 20_000]
         assert len(real) == (len(halves) if decision == COMMIT else 0)
 
@@ -199,12 +202,41 @@ def test_half_messages_are_given_up_and_resumed(tmp_path):
         assert events(bench) == []
 
 
-def test_a_half_message_with_a_time_has_room_for_what_the_commit_adds(tmp_path):
-    with transaction_bench(tmp_path / "store") as bench:
-        text = f"{HALF}TIMER_DELAY_SEC\x0160\x02long\x01{'v' * 32_450}"
-        answer = bench.bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=text, sys_flag=4), b"x")
+def timed(bench):
+    """The same bench with timers."""
+    folder = bench.state.config.store.root / "config"
+    TimerMessages(bench.state, bench.bench.dispatcher, ConfigFiles(folder), journal=ActionJournal(folder, clock=bench.clock))
+    return bench
+
+
+@pytest.mark.parametrize("checks", [0, 2])
+def test_a_half_message_with_a_time_has_room_for_what_checks_and_the_commit_add(tmp_path, checks):
+    with transaction_bench(tmp_path / "store") as made:
+        bench, accepted = timed(made), {}
+        bench.join()
+        for length in range(32_100, 32_450):
+            text = f"{HALF}TIMER_DELAY_SEC\x0160\x02long\x01{'v' * length}"
+            answer = bench.bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=text, sys_flag=4), b"x")
+            if answer.code != R.SUCCESS:
+                assert "the broker adds its own" in answer.remark
+                break
+            accepted[length] = int(answer.ext_fields["queueOffset"])
+        assert 32_100 < len(accepted) + 32_100 < 32_450
+        bench.rounds(checks)
+        for offset in accepted.values():
+            assert end(bench, offset, COMMIT) == R.SUCCESS
+        assert len(messages(bench, WHEEL_TIMER_TOPIC)) == len(accepted)
+
+
+@pytest.mark.parametrize(
+    "asked", ["DELAY\x01x", "TIMER_DELIVER_MS\x01soon", "TIMER_DELAY_SEC\x01999999999", "TIMER_DELAY_MS\x011e3"]
+)
+def test_a_half_message_whose_delay_no_commit_could_keep_is_refused(tmp_path, asked):
+    with transaction_bench(tmp_path / "store") as made:
+        bench = timed(made)
+        answer = bench.bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=f"{HALF}{asked}", sys_flag=4), b"x")
         assert answer.code == R.MESSAGE_ILLEGAL
-        assert "the broker adds its own" in answer.remark
+        assert bench.halves() == []
 
 
 def test_a_commit_that_no_store_takes_gives_the_transaction_up_once(tmp_path):
@@ -257,7 +289,7 @@ def test_a_lowered_limit_of_bodies_holds_back_no_transaction(tmp_path):
         bench.clock.advance(INTERVAL_MS)
         bench.round()
         assert len(messages(bench, HALF_TOPIC)) == 2
-        assert end(bench, messages(bench, HALF_TOPIC)[0], COMMIT) == R.SUCCESS
+        assert end(bench, messages(bench, HALF_TOPIC)[0].queue_offset, COMMIT) == R.SUCCESS
         assert [message.body for message in messages(bench, "T")] == [LARGE]
 
 

@@ -81,6 +81,12 @@ def test_values_that_cannot_be_used_are_refused(bench, text):
     assert shown(bench) == before
 
 
+def test_rocketmqs_own_default_is_taken_where_it_is_negative(bench):
+    change(bench, "defaultPopShareQueueNum=3")
+    change(bench, "defaultPopShareQueueNum=-1")
+    assert shown(bench)["defaultPopShareQueueNum"] == "-1"
+
+
 def test_changes_take_effect(bench):
     def sent(topic="T", body=b"x"):
         return bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(topic), body).code

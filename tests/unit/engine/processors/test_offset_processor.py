@@ -124,9 +124,10 @@ def test_offset_by_time_and_the_earliest_time(bench):
     def lower(timestamp):
         return found(timestamp, boundaryType="LOWER")
 
-    assert [lower(start), lower(start + 1), lower(start + 2_000), lower(start + 9_000)] == ["0", "1", "2", "3"]
-    nearest = [found(start - 9), found(start), found(start + 499), found(start + 500), found(start + 501), found(start + 9_000)]
-    assert nearest == ["0", "0", "0", "0", "1", "2"], "4.x tools name no boundary"
+    for search in (lower, found):  # tools name no boundary, those of 5.x too
+        exact = [search(start + after) for after in (-9, 0, 1, 499, 501, 1_000, 2_000, 2_001, 9_000)]
+        assert exact == ["0", "0", "1", "1", "1", "1", "2", "3", "3"]
+    assert found(start, queueId=3) == found(start, topic="Nowhere") == "0"
     assert found(start + 1_999, boundaryType="UPPER") == "1"
     assert bench.answer(PEER, Q.GET_EARLIEST_MSG_STORETIME, QUEUE).ext_fields == {"timestamp": str(start)}
     empty = bench.answer(PEER, Q.GET_EARLIEST_MSG_STORETIME, QUEUE | {"queueId": 3})

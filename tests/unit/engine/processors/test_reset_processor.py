@@ -58,6 +58,15 @@ def test_every_member_is_told_the_offsets_of_a_time(filled):
     assert filled.state.offsets.get("CG", "T", 0) == 3, "members commit the offsets themselves"
 
 
+@pytest.mark.parametrize(
+    ("after_ms", "offset"), [(-9, 0), (0, 0), (1, 1), (499, 1), (1_000, 1), (4_000, 4), (4_001, 5), (1 << 45, 5)]
+)
+def test_a_reset_goes_to_the_first_message_at_or_after_a_time(filled, after_ms, offset):
+    member(filled)
+    start = filled.clock() - 5_000
+    assert parse_object(reset(filled, start + after_ms).body)["offsetTable"][QUEUES[0]] == offset
+
+
 def test_queues_that_are_only_read_while_a_topic_shrinks_are_reset_too(filled):
     member(filled)
     shrunk = {"topic": "T", "readQueueNums": 4, "writeQueueNums": 1, "perm": 6, "topicFilterType": "SINGLE_TAG"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 
 import pytest
 
@@ -9,7 +10,7 @@ from broker_core.engine.schedule.delay_service import DelayService
 from broker_core.engine.schedule.overrides import Override
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
-from broker_core.errors import StoreError
+from broker_core.errors import CorruptStoreError, StoreError
 from tests.support.schedule_bench import ManualTimers
 
 INTERVAL_MS = 10_000
@@ -113,21 +114,56 @@ def test_after_a_crash_before_the_progress_is_written_a_message_comes_again_and_
     run(scenario)
 
 
-@pytest.mark.parametrize(
-    ("file", "come"), [({"1": 99}, []), ({"1": -3}, ["one", "two"]), ({"1": 1}, ["two"]), ({}, ["one", "two"])]
-)
-def test_progress_ahead_of_the_queue_behind_it_or_missing(bench, file, come):
+@pytest.mark.parametrize(("file", "come"), [({"1": 0}, ["one", "two"]), ({"1": 1}, ["two"]), ({}, ["one", "two"])])
+def test_progress_ahead_of_the_queue_or_missing(bench, file, come):
     async def scenario():
         bench.put(1, "one")
         bench.put(1, "two")
-        (bench.root / "config").mkdir(exist_ok=True)
-        (bench.root / "config" / "delayOffset.json").write_text(json.dumps({"offsetTable": file | {"40": 7}}))
         running = Running(bench)
+        write_progress(bench, file | {"40": 7})
         running.service.start()
         running.timers.advance(1_000)
         assert bench.bodies() == come
         await running.stop()
         assert config_of(bench) == {"offsetTable": {"1": 2, "40": 7}}
+
+    run(scenario)
+
+
+def write_progress(bench, offsets, *, written_ms=0):
+    path = bench.root / "config" / "delayOffset.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"offsetTable": offsets}))
+    os.utime(path, (written_ms / 1_000, written_ms / 1_000))
+
+
+@pytest.mark.parametrize("beyond", [3, 99, (1 << 63) - 1])
+def test_progress_beyond_the_queue_is_reported_and_loses_nothing_that_was_due_later(bench, beyond):
+    async def scenario():
+        bench.put(1, "delivered")
+        bench.clock.advance(1_500)
+        bench.put(1, "waits")
+        write_progress(bench, {"1": beyond}, written_ms=bench.clock())
+        running = Running(bench)
+        running.service.start()
+        running.timers.advance(1_000)
+        assert bench.bodies() == ["waits"]
+        (report,) = running.files.reports
+        assert report == (
+            f"config/delayOffset.json has delay level 1 delivered up to {beyond:,}, its queue holds 0 to 2: it goes on at 1"
+        )
+        await running.stop()
+        assert config_of(bench) == {"offsetTable": {"1": 2}}
+
+    run(scenario)
+
+
+def test_negative_progress_is_damage(bench):
+    async def scenario():
+        bench.put(1, "one")
+        write_progress(bench, {"1": -3})
+        with pytest.raises(CorruptStoreError, match="level 1 has offset -3"):
+            Running(bench).service.start()
 
     run(scenario)
 

@@ -432,9 +432,16 @@ def test_a_restart_finds_the_same_as_before(tmp_path):
     assert INTERVAL_MS == 60_000
 
 
-def test_progress_beyond_the_queue_is_corrected(bench, caplog):
-    half = bench.send()
-    bench.engine.load(50, 70)
-    assert (bench.engine.ledger.half_progress, bench.engine.ledger.op_progress) == (1, 0)
+@pytest.mark.parametrize("progress", [(50, 70), (50, 0), (0, 70), (2, 1 << 62)])
+def test_progress_beyond_a_queue_misses_no_undecided_message_and_forgets_no_decision(bench, caplog, progress):
+    peer = bench.join()
+    rolled_back, half = bench.send(b"rolled back"), bench.send(b"undecided")
+    bench.code(rolled_back, ROLLBACK)
+    bench.engine.load(*progress)
+    assert (bench.engine.ledger.half_progress, bench.engine.ledger.op_progress) == (half.half_offset, 1)
     assert "beyond its end" in caplog.text
+    bench.rounds(1)
+    assert [command.body for command in peer.pushed]
+    assert bench.code(rolled_back, COMMIT) == R.SYSTEM_ERROR
     assert bench.code(half, COMMIT) == R.SUCCESS
+    assert bench.bodies() == [b"undecided"]

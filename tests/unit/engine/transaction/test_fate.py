@@ -1,6 +1,7 @@
 """The first decision about a transaction holds after a restart, and when the ledger has forgotten it."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +10,8 @@ from broker_core.engine.transaction.history import LifeState, read_history
 from broker_core.engine.transaction.messages import to_copy, to_real
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.message.record import decode_record
-from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, Half, asked
+from broker_core.protocol.names import DISCARD_TOPIC
+from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, Half, asked, transaction_bench
 
 
 def without_index(bench, monkeypatch):
@@ -107,6 +109,78 @@ def test_what_was_given_up_and_resumed_is_decided_by_an_end_for_its_first_half(b
     last = bench.halves()[-1]
     assert bench.code(Half(last.queue_offset, last.physical_offset), COMMIT) == R.SUCCESS
     assert bench.bodies() == [b"hello"]
+
+
+def given_up_and_resumed(bench, *, checks=1, rounds=0):
+    """A half message that was given up and resumed; returns the places of all its halves."""
+    half, _peer = bench.send(), bench.join()
+    bench.engine.settings = replace(bench.engine.settings, check_times_max=checks)
+    bench.rounds(checks + 1)
+    (given_up,) = bench.messages(DISCARD_TOPIC)
+    assert bench.resume(given_up.physical_offset) == R.SUCCESS
+    bench.rounds(rounds)
+    places = [Half(found.queue_offset, found.physical_offset) for found in bench.halves()]
+    assert places[0] == half
+    return places
+
+
+@pytest.mark.parametrize("found_by", ["index", "scan"])
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_a_decision_on_what_was_resumed_holds_for_all_its_halves(bench, monkeypatch, first, rounds, found_by):
+    if found_by == "scan":
+        without_index(bench, monkeypatch)
+    places = given_up_and_resumed(bench, rounds=rounds)
+    assert bench.code(places[0], first) == R.SUCCESS
+    for kill in (False, True):
+        bench.restart(kill=kill)
+        for place in places:
+            assert bench.code(place, COMMIT) == (R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR)
+        for given_up in bench.messages(DISCARD_TOPIC):
+            assert bench.resume(given_up.physical_offset) == R.SYSTEM_ERROR
+    assert len(bench.bodies()) == (first == COMMIT)
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_a_copy_finds_the_decision_on_its_original_without_index_and_key(bench, monkeypatch, first):
+    without_index(bench, monkeypatch)
+    half, peer = bench.send(keyed=False), bench.join()
+    bench.rounds(1)
+    (copy,) = map(asked, peer.pushed)
+    bench.engine.settings = replace(bench.engine.settings, check_times_max=1)
+    bench.rounds(1)
+    assert bench.code(half, first) == R.SUCCESS
+    bench.restart()
+    for again in (COMMIT, ROLLBACK):
+        assert bench.code(copy, again, from_check=True) == (R.SUCCESS if again == first else R.SYSTEM_ERROR)
+    assert len(bench.bodies()) == (first == COMMIT)
+
+
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_a_decision_whose_op_record_is_owed_is_known_by_every_half(tmp_path, first):
+    with transaction_bench(tmp_path / "store", transaction_op_batch_interval_ms=1_000) as bench:
+        places = given_up_and_resumed(bench)
+        assert bench.code(places[1], first) == R.SUCCESS
+        assert bench.engine.owed_ops
+        for place in places:
+            assert bench.code(place, COMMIT) == (R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR)
+        (given_up,) = bench.messages(DISCARD_TOPIC)
+        assert bench.resume(given_up.physical_offset) == R.SYSTEM_ERROR
+        assert len(bench.bodies()) == (first == COMMIT)
+
+
+@pytest.mark.parametrize("found_by", ["index", "scan", "scan without a key"])
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_what_was_given_up_without_a_check_and_decided_late_is_not_resumed(bench, monkeypatch, first, found_by):
+    if found_by != "index":
+        without_index(bench, monkeypatch)
+    half, _peer = bench.send(keyed=found_by != "scan without a key"), bench.join()
+    bench.engine.settings = replace(bench.engine.settings, check_times_max=0)
+    bench.rounds(1)
+    (given_up,) = bench.messages(DISCARD_TOPIC)
+    assert bench.code(half, first) == R.SUCCESS
+    bench.restart()
+    assert bench.resume(given_up.physical_offset) == R.SYSTEM_ERROR
 
 
 @pytest.mark.parametrize("first", [COMMIT, ROLLBACK])

@@ -90,6 +90,28 @@ def test_a_file_gets_its_name_when_it_is_whole(root, tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_pipe_is_written_itself_and_stays_one(root, tmp_path, form):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.extend(pipe.read_text("utf-8").splitlines()))
+    reader.start()
+    assert main(["--store", str(root), "queue = 1", "--format", form, "--out", str(pipe)]) == 0
+    assert pipe.is_fifo()
+    reader.join(60)
+    assert len(read) == 17 + (form == "csv")
+    assert list(tmp_path.glob("pipe?*")) == []
+
+
+def test_the_target_of_a_link_is_written_and_the_link_stays(root, tmp_path):
+    link, target = tmp_path / "link", tmp_path / "target"
+    target.write_text("old")
+    link.symlink_to(target)
+    assert main(["--store", str(root), "queue = 1", "--out", str(link)]) == 0
+    assert link.is_symlink()
+    assert len(target.read_text("utf-8").splitlines()) == 17
+
+
 def test_a_place_that_takes_no_more_is_named(root, tmp_path, capsys):
     (tmp_path / "folder").mkdir()
     assert main(["--store", str(root), "queue = 1", "--out", str(tmp_path / "folder")]) == 2

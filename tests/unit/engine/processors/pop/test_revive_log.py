@@ -328,6 +328,75 @@ def test_a_record_that_cannot_be_read_is_left_out(bench, tag, body):
     assert len(bench.dispatcher.pop.outstanding.ledger) == 0
 
 
+@pytest.mark.parametrize("settings", [{}, {"pop_buffer_merge": True}])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_was_popped_after_the_clock_was_set_back_comes_again(tmp_path, settings, is_killed):
+    with pop_bench(tmp_path / "store", **settings) as bench:
+        bench.put("T", 0, b"one")
+        bench.clock.advance(-5_000)
+        assert bench.bodies() == [b"one"]
+        bench.state.store.flush()
+        again = restart(bench) if is_killed else bench
+        again.pass_time(10_000)
+        again.pass_time(10_000)
+        assert again.bodies() == [b"one"]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_message_of_a_topic_that_was_made_again_is_not_taken_for_the_popped_one(bench, is_killed):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.store.remove_topic("T")
+    bench.clock.advance(1_000)
+    bench.put("T", 0, b"other")
+    bench.state.store.flush()
+    again = restart(bench) if is_killed else bench
+    again.pass_time(10_000)
+    assert again.bodies() == []
+
+
+@pytest.mark.parametrize("wild", [3, 1 << 40, (1 << 63) - 1])
+def test_an_offset_behind_the_end_of_the_revive_queue_forgets_no_pop(tmp_path, wild):
+    with one_queue(tmp_path / "store") as bench:
+        for number in range(2):
+            bench.put("T", 0, b"%d" % number)
+        (first, _second) = bench.pop()
+        bench.ack(first)
+        bench.state.store.flush()
+        kept = bench.state.offsets.to_json()
+        kept["offsetTable"][f"{REVIVE_TOPIC}@{REVIVE_GROUP}"] = {"0": wild}
+        again = restart(bench, kept)
+        finished(again)
+        once_more = restart(again)
+        once_more.pass_time(10_000)
+        assert once_more.bodies() == [b"1"]
+
+
+def test_the_first_pop_of_a_revive_queue_of_which_an_offset_was_kept_survives_a_kill(tmp_path):
+    with one_queue(tmp_path / "store") as bench:
+        bench.put("T", 0, b"one")
+        popping = restart(bench, {"dataVersion": {}, "offsetTable": {f"{REVIVE_TOPIC}@{REVIVE_GROUP}": {"0": 0}}})
+        popping.pop()
+        finished(popping)
+        again = restart(popping)
+        again.pass_time(10_000)
+        assert again.bodies() == [b"one"]
+
+
+@pytest.mark.parametrize(("written_after_ms", "comes"), [(-1 << 50, True), (-100, True), (60_000, False)])
+def test_pops_of_a_group_that_a_kill_kept_from_its_file_come_again_and_those_of_a_deleted_one_do_not(
+    bench, written_after_ms, comes
+):
+    bench.put("T", 0, b"one")
+    bench.pop()
+    bench.state.store.flush()
+    bench.state.groups.remove("CG")
+    again = restart(bench, groups_ms=bench.clock() + written_after_ms)
+    again.pass_time(10_000)
+    assert (again.state.groups.get("CG") is not None) == comes
+    assert again.bodies() == ([b"one"] if comes else [])
+
+
 def test_messages_of_a_deleted_topic_are_forgotten(bench):
     bench.put("T", 0, b"one")
     bench.pop()

@@ -226,17 +226,80 @@ def test_a_damaged_unit_ends_the_log_and_the_rest_is_made_again(sent, position):
     the_rest_comes(reopen(sent))
 
 
-def test_a_missing_checkpoint_loses_nothing(sent):
+def test_a_missing_checkpoint_loses_nothing_and_is_reported(sent):
+    sent.close()
+    for path in (sent.paths.checkpoint, sent.paths.checkpoint.with_name("timercheck.bak")):
+        path.unlink(missing_ok=True)
+    again = reopen(sent)
+    assert again.report == "config/timercheck is missing: every timer message that is kept is delivered again"
+    the_rest_comes(again)
+
+
+DAMAGED = {
+    "empty": lambda _good: b"",
+    "blanks": lambda _good: b" \n",
+    "NULs": lambda good: bytes(len(good)),
+    "cut": lambda good: good[:31],
+    "cut behind the fields": lambda good: good[:100],
+    "longer": lambda good: good + bytes(1),
+    "text": lambda good: b"{}" * (len(good) // 2),
+    "ones": lambda good: b"\xff" * len(good),
+    "in the other order": lambda good: good[7::-1] + good[8:],
+    "a negative position": lambda good: good[:8] + b"\xff" * 8 + good[16:],
+    "a negative offset": lambda good: good[:16] + b"\x80" + good[17:],
+}
+
+
+def damage(bench, shape):
+    good = bench.paths.checkpoint.read_bytes()
+    bench.paths.checkpoint.write_bytes(DAMAGED[shape](good))
+
+
+@pytest.mark.parametrize("shape", DAMAGED)
+def test_a_damaged_checkpoint_has_a_backup_by_which_nothing_is_lost(sent, shape):
+    sent.pass_time(15 * SECOND)
+    sent.flush()
+    sent.pass_time(SECOND)
+    sent.close()
+    damage(sent, shape)
+    again = reopen(sent)
+    assert "its backup is used" in again.report
+    assert len(list(sent.paths.checkpoint.parent.glob("timercheck.damaged-*"))) == 1
+    the_rest_comes(again)
+
+
+@pytest.mark.parametrize("shape", DAMAGED)
+def test_a_damaged_checkpoint_without_a_backup_is_refused_and_left_alone(sent, shape):
+    sent.close()
+    sent.paths.checkpoint.with_name("timercheck.bak").unlink(missing_ok=True)
+    damage(sent, shape)
+    damaged = sent.paths.checkpoint.read_bytes()
+    with pytest.raises(CorruptStoreError, match="every timer message that is kept is delivered again"):
+        reopen(sent)
+    assert sent.paths.checkpoint.read_bytes() == damaged
+
+
+def test_a_checkpoint_that_is_no_file_is_set_aside(sent):
+    sent.flush()
+    sent.pass_time(SECOND)
     sent.close()
     sent.paths.checkpoint.unlink()
-    the_rest_comes(reopen(sent))
+    sent.paths.checkpoint.mkdir()
+    again = reopen(sent)
+    again.flush()
+    assert again.paths.checkpoint.is_file()
+    the_rest_comes(again)
 
 
-@pytest.mark.parametrize("data", [b"", b"\0" * 31, b"\xff" * 5])
-def test_a_short_checkpoint_is_as_none(sent, data):
-    sent.close()
-    sent.paths.checkpoint.write_bytes(data)
-    the_rest_comes(reopen(sent))
+@pytest.mark.parametrize("data", [b"", bytes(4096)])
+def test_an_empty_checkpoint_of_a_store_without_timers_has_lost_nothing(bench, data):
+    bench.close()
+    bench.paths.checkpoint.parent.mkdir(exist_ok=True)
+    bench.paths.checkpoint.write_bytes(data)
+    again = reopen(bench)
+    again.send("later", again.clock() + SECOND)
+    again.pass_time(5 * SECOND)
+    assert again.delivered() == ["later"]
 
 
 def test_files_of_different_sizes_are_refused_with_what_to_do(sent):
