@@ -169,7 +169,7 @@ _TEXTS = KnownTexts(
     "config/{file} is missing: config/{other} is read",
     "config/{file} is missing: {what}",
     "config/{file} has delay level {level} delivered up to {offset}, its queue holds {low} to {high}: it goes on at {start}",
-    "config/{file} holds offsets behind the end of their queues, moved to it: {offsets}",
+    "config/{file} holds offsets beyond the end of their queues, moved to it: {offsets}",
     "config/{file} holds negative offsets, which are none: {offsets}",
     "config/{file} holds values that cannot be used: {why}",
     "config/{file} is missing or empty: these groups begin like new ones: {groups}",

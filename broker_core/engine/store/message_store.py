@@ -63,6 +63,7 @@ class MessageStore:
         flush, clean, clean_queues: See `StoreParts`.
         delay_levels: Of the setting.
         read_only: Whether it refuses puts.
+        ended_cleanly: Whether the last broker closed it: else the end of the log may be lost.
     """
 
     def __init__(
@@ -174,7 +175,7 @@ class MessageStore:
         return store
 
     def _start(self, progress: Progress) -> None:
-        clean = not self._parts.paths.abort.exists()
+        clean = self.ended_cleanly = not self._parts.paths.abort.exists()
         self._parts.queues.load()
         recovery = Recovery(self._parts, before_cut=self._keep_what_is_cut, progress=progress)
         recovery.run(clean=clean)

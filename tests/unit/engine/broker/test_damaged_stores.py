@@ -204,7 +204,8 @@ def test_negative_offsets_are_none_and_reported(root):
     assert (offset, event) == (-1, "config/consumerOffset.json holds negative offsets, which are none: T@CG 0: -1")
 
 
-def test_a_group_behind_the_end_misses_nothing_that_is_sent_after_the_start(root):
+def test_after_a_crash_a_group_beyond_the_end_misses_nothing_that_is_sent(root):
+    (root / "abort").touch()
     offsets = {"T@CG": {"0": 50, "1": 1 << 62}, "Deleted@CG": {"0": 9}, "%RETRY%CG@CG": {"0": 0}}
     (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": offsets}))
 
@@ -216,10 +217,15 @@ def test_a_group_behind_the_end_misses_nothing_that_is_sent_after_the_start(root
     found, event = asyncio.run(scenario())
     assert found == {"T@CG": {0: 3, 1: 0}, "Deleted@CG": {0: 0}, "%RETRY%CG@CG": {0: 0}}
     assert event == (
-        "config/consumerOffset.json holds offsets behind the end of their queues, moved to it: "
+        "config/consumerOffset.json holds offsets beyond the end of their queues, moved to it: "
         "T@CG 0: 50 to 3, T@CG 1: 4,611,686,018,427,387,904 to 0, Deleted@CG 0: 9 to 0"
     )
     assert found_of(root)[2] == []
+
+
+def test_after_a_clean_end_a_group_beyond_the_end_stays_there(root):
+    (root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"T@CG": {"0": 50}}}))
+    assert found_of(root)[::2] == (50, [])
 
 
 @pytest.mark.parametrize("value", ["four", "9" * 5_000, ""])
