@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
 import jinja2
@@ -89,8 +90,14 @@ def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) 
 
 
 def _written(chart: ReportChart, *, is_chinese: bool) -> dict[str, object]:
-    """A chart for the page: bars are labelled with their values, formatted as in the tables."""
+    """A chart for the page: bars are labelled with their values, formatted as in the tables.
+
+    Plotly renders tags and entities in a text, so it gets names escaped; the legend has them as ``label``.
+    """
     drawn = _drawn(chart, label_in_chinese if is_chinese else None)
+    for one in drawn["series"]:
+        one["label"], one["name"] = one["name"], escape(one["name"], quote=False)
+        one["x"] = [escape(at, quote=False) if isinstance(at, str) else at for at in one["x"]]
     if chart.kind == "bars":
         write = _value_in_chinese if is_chinese else format_value
         for one in drawn["series"]:
