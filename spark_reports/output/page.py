@@ -21,6 +21,7 @@ from markupsafe import Markup
 
 from resources import RESOURCE_FOLDER
 from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
+from spark_reports.output.tables import with_dates
 from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english
@@ -64,7 +65,7 @@ def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
     """A table for the page: without the column of a single store, whose name is in the heading."""
     names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
     columns = [name for name in table.units if name != "store" or not names_one_store]
-    rows = [[row[column] for column in columns] for row in table.data.slice(0, ROWS_MAX).to_pylist()]
+    rows = [[row[column] for column in columns] for row in with_dates(table.data.slice(0, ROWS_MAX)).to_pylist()]
     more = table.data.num_rows - len(rows)
     unprinted = table.data.num_rows - min(len(rows), PRINTED_ROWS_MAX)
     return {"table": table, "columns": columns, "rows": rows, "more": more, "unprinted": unprinted}
