@@ -20,6 +20,7 @@ from gui.views.messages.compose_form import LINES_MAX, PropertyEditor
 from gui.views.messages.json_tree import CHILDREN_MAX, OPENED_ROWS_MAX, VALUE_CHARACTERS_MAX, JsonTree
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import COLOURED_MAX, CodeView, HexView
+from gui.widgets.key_values import PAIRS_MAX, KeyValueList
 from gui.widgets.long_text import (
     EDITED_CHARACTERS_MAX,
     LINE_CHARACTERS_MAX,
@@ -330,6 +331,17 @@ def test_a_row_of_an_object_is_made_from_its_first_members(qtbot, theme):
     Number.read = 0
     assert tree.model().index(0, 0, tree.model().index(0, 0)).data().startswith("0 {} name0 0, name1 1")
     assert 0 < Number.read <= 10
+
+
+def test_very_many_facts_are_shown_in_part_with_their_number(qtbot):
+    facts = KeyValueList()
+    qtbot.addWidget(facts)
+    pairs = [(f"name{number}", "v") for number in range(50_000)]
+
+    facts.set_pairs(pairs)
+    assert facts.pairs() == [*pairs[:PAIRS_MAX], ("…", "49,940 more")]
+    facts.set_pairs(pairs[:PAIRS_MAX])
+    assert facts.pairs() == pairs[:PAIRS_MAX]
 
 
 def test_a_table_measures_the_beginning_of_a_text_and_has_all_of_it(qtbot):
