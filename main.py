@@ -48,6 +48,7 @@ def _run(argv: Sequence[str]) -> int:
     from broker_core.children import disown
     from broker_core.errors import OrbitError
     from broker_core.output import settle
+    from broker_core.shortage import shortage_text
 
     settle(sys.stdout, sys.stderr)
     if ignored := disown():
@@ -61,10 +62,12 @@ def _run(argv: Sequence[str]) -> int:
     except OrbitError as error:
         print(f"orbit: {error.message}", file=sys.stderr)
         return error.exit_code
-    except OSError as error:
-        if error.filename is None:
+    except (OSError, MemoryError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            reason = f"{error.filename} cannot be used: {error.strerror}"
+        elif not (reason := shortage_text(error)):
             raise
-        print(f"orbit: {error.filename} cannot be used: {error.strerror}", file=sys.stderr)
+        print(f"orbit: {reason}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -86,12 +86,14 @@ def environment(whole: Mapping[str, str] = os.environ) -> dict[str, str]:
 def disown(whole: MutableMapping[str, str] = os.environ, *, ignores_python: bool | None = None) -> list[str]:
     """Take away what Python, Java, Spark or numba would read in the environment of this process; returns the names, sorted.
 
-    Libraries in this process read it too. Variables of Python are among the names where this Python did not read them
-    (``ignores_python``, by default whether it runs so).
+    Libraries in this process read it too. Where this Python read no variables (``ignores_python``, by default whether it runs
+    so), those of Python go as well, because Spark starts a Python that reads them; the names are those by which one finds other
+    files or works otherwise.
     """
     ignores = bool(sys.flags.ignore_environment) if ignores_python is None else ignores_python
     named = (*_OF_JAVA, *_OF_PYTHON) if ignores else _OF_JAVA
     found = sorted(name for name, text in whole.items() if text and (name in named or name.startswith(_OF_PACKAGES)))
-    for name in found:
+    of_python = [name for name in whole if ignores and name.startswith("PYTHON") and not is_kept(name)]
+    for name in {*found, *of_python}:
         del whole[name]
     return found

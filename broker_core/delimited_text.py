@@ -35,7 +35,6 @@ _BLANK: Final = (
 _NUMBER: Final = r"[+\-−](?:[0-9]{1,3}(?:,[0-9]{3})++|[0-9]++)(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?"
 _RISKY: Final = re.compile(rf"'*+(?:[\t\r\n]|(?!{_NUMBER}\Z)[{_BLANK}{_QUOTES}]*+[{_FORMULA}])")
 """Possessive, because a cell may be megabytes of blanks."""
-_QUOTED_TSV: Final = re.compile(r'^"|[\t\r\n]')
 
 
 def guarded(cell: object) -> str:
@@ -116,4 +115,5 @@ def tsv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def _tsv_cell(cell: object) -> str:
     text = guarded(cell)
-    return '"' + text.replace('"', '""') + '"' if _QUOTED_TSV.search(text) else text
+    is_quoted = text.startswith('"') or any(mark in text for mark in "\t\r\n")
+    return '"' + text.replace('"', '""') + '"' if is_quoted else text

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
+from io import StringIO
 from json.encoder import encode_basestring
 from typing import Any, Final, Self
 
@@ -21,8 +22,13 @@ NUMBER_CHARACTERS_MAX: Final = 4_300
 INDENTED_LEVELS_MAX: Final = 32
 """Deeper values are indented like this level, because the indentation of hundreds of levels would be most of the text."""
 
-_MARKED = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*"|[^][{},:"\s]+)?\s*([][{},:]|$)\s*', re.DOTALL)
-"""A text or a bare word, if there is one, with the mark after it; the end of the document is a mark, too."""
+_MARKED = re.compile(
+    r"""("[^"\\]*+(?:\\.[^"\\]*+){0,999}+"?|(?:\\.[^"\\]*+){1,999}+"?|[^][{},:"\\\s]++)?\s*([][{},:]?)\s*""", re.DOTALL
+)
+"""A text or a bare word, if there is one, with the mark after it, if there is one.
+
+A text of more escapes is found in parts, because a thread in a pattern keeps all others waiting, also that of the window.
+"""
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _EXACT = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d{1,9})?|-?Infinity")
 
@@ -106,47 +112,49 @@ def laid_out_json(text: str) -> str:
 
     The text must be JSON, which `read_document` tells.
     """
-    parts: list[str] = []
+    out = StringIO()
+    write = out.write
     level, line, is_empty = 0, "\n", False
-    for word, mark in _MARKED.findall(text):
+    for found in _MARKED.finditer(text):
+        word, mark = found.groups("")
         if is_empty and (word or mark not in "]}"):
-            parts.append(line)
+            write(line)
             is_empty = False
-        parts.append(word)
+        write(word)
         if mark == ",":
-            parts.append("," + line)
+            write("," + line)
         elif mark == ":":
-            parts.append(": ")
+            write(": ")
         elif mark and mark in "[{":
             level, is_empty = level + 1, True
             line = _line(level)
-            parts.append(mark)
+            write(mark)
         elif mark:
             level -= 1
             line = _line(level)
-            parts.append(mark if is_empty else line + mark)
+            write(mark if is_empty else line + mark)
             is_empty = False
-    return "".join(parts)
+    return out.getvalue()
 
 
 def json_text(value: JsonValue) -> str:
     """A value on one line, of any depth; values that JSON does not know as text."""
-    parts: list[str] = []
+    out = StringIO()
     opened = [(_items_of((value,)), "")]
     while opened:
         items, end = opened[-1]
         for start, item in items:
-            parts.append(start)
+            out.write(start)
             if isinstance(item, dict | list | tuple):
                 first, last = "{}" if isinstance(item, dict) else "[]"
-                parts.append(first)
+                out.write(first)
                 opened.append((_items_of(item), last))
                 break
-            parts.append(_leaf_text(item))
+            out.write(_leaf_text(item))
         else:
-            parts.append(end)
+            out.write(end)
             opened.pop()
-    return "".join(parts)
+    return out.getvalue()
 
 
 def without_half_pairs(text: str) -> str:

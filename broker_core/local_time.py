@@ -99,12 +99,13 @@ def _never(moment: datetime, before: datetime, after: datetime, zone: tzinfo | N
     text, change = _text(moment), _change(before, after, zone)
     end = _local(change, zone)
     begin = _local(change - _SECOND, zone) + _SECOND
+    form = "%H:%M" if begin.date() == end.date() else "%Y-%m-%d %H:%M"  # some islands left out a day
     return UnclearTimeError(
-        f"{text} does not exist in {_name(zone)}: at {_text(change)}Z the clock goes from {begin:%H:%M} to {end:%H:%M}. "
+        f"{text} does not exist in {_name(zone)}: at {_text(change)}Z the clock goes from {begin:{form}} to {end:{form}}. "
         "Write a time before or after the gap, or one with the offset from UTC.",
         time=text,
-        begin=f"{begin:%H:%M}",
-        end=f"{end:%H:%M}",
+        begin=f"{begin:{form}}",
+        end=f"{end:{form}}",
     )
 
 

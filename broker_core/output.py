@@ -39,7 +39,10 @@ def run_command(run: Callable[[], int]) -> int:
         if error.errno not in _FULL or error.filename is not None:
             raise
         _drop(sys.stdout)
-        sys.stderr.write(f"orbit: the output cannot be written: {error.strerror}\n")
+        try:
+            sys.stderr.write(f"orbit: the output cannot be written: {error.strerror}\n")
+        except OSError:  # that of errors cannot be written either
+            _drop(sys.stderr)
         return EXIT_UNWRITABLE
     return code
 

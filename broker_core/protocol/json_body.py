@@ -19,7 +19,8 @@ from broker_core.errors import CodecError
 JsonValue = Any  # callers parse it into types at once
 _DEPTH_MAX: Final = 64
 _NUMBER_KEY: Final = re.compile(r"[{,]-?\d+:")
-_NUMBER_KEY_OR_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*"|(?<=[{,])(-?\d+)(?=:)')
+_NUMBER_KEY_OR_TEXT: Final = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?<=[{,])(-?\d+)(?=:)', re.DOTALL)
+"""A text without an end is the rest: looked for again at each of its quotes, it would take the square of its length."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BARE = re.compile(r"[^\s,:\[\]{}\"']+")
 _STRING = {

@@ -55,6 +55,11 @@ if TYPE_CHECKING:
 
 FORCED_END_MS = 15_000
 """The window ends after this time even if a child has not: the worker kills itself once its input has ended."""
+THREAD_SECONDS = 0.000_5
+"""For this time another thread may keep the GUI thread waiting after each call of Qt, which releases Python's lock.
+
+With Python's 5 ms a turn of 100 calls takes half a second while a large body is read.
+"""
 WARM_UP_DELAY_MS = 300
 """The first page is on screen by then."""
 
@@ -96,6 +101,7 @@ def make_application() -> QApplication:
     It stays off after the loop too, when Qt's objects are freed: see `gui.event_loop.garbage`.
     """
     gc.disable()
+    sys.setswitchinterval(THREAD_SECONDS)
     QApplication.setApplicationName("orbit")
     QApplication.setApplicationDisplayName("Orbit")
     with explained_start():

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
+from PySide6.QtGui import QGuiApplication
 
 EXIT_CODE = 1
 WITHOUT = "./orbit broker runs without one; ssh -X forwards one, xvfb-run ./orbit makes a virtual one"
@@ -21,9 +22,9 @@ _UNSERVED = ("could not connect to display", "Failed to create wl_display")
 
 @contextmanager
 def explained_start() -> Iterator[None]:
-    """Make Qt's application object inside: if Qt finds no display, one line says so, and the process ends with 1.
+    """Make Qt's application object inside: if Qt finds no display or screen, one line says so, and the process ends with 1.
 
-    Qt would abort the process. Its other messages are passed on at the end, in the form that Qt prints.
+    Without a display Qt would abort the process. Its other messages are passed on at the end, in the form that Qt prints.
     """
     texts: list[str] = []
     lines: list[str] = []
@@ -41,7 +42,11 @@ def explained_start() -> Iterator[None]:
         yield
     finally:
         qInstallMessageHandler(before)
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
+        has_screen = QGuiApplication.instance() is None or QGuiApplication.primaryScreen() is not None
+        told = lines if has_screen else [f"orbit: there is no screen to show a window on: {'; '.join(texts)} ({WITHOUT})"]
+        sys.stderr.write("".join(f"{line}\n" for line in told))
+    if not has_screen:
+        raise SystemExit(EXIT_CODE)
 
 
 def reason(told: Sequence[str], environment: Mapping[str, str]) -> str:

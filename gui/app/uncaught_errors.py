@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Signal
@@ -34,6 +35,8 @@ class UncaughtErrors(QObject):
     def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         self.count += 1
         _LOG.critical("an error that nothing caught", exc_info=(kind, error, trace))
+        # A painter in the frames of a paint event must go with the event: Qt crashes when its widget goes before it.
+        traceback.clear_frames(trace)
         self._happened.emit(error)
 
     def _tell(self, error: BaseException) -> None:

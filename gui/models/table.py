@@ -7,6 +7,7 @@ or changed, so that selection and scroll position stay.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -199,7 +200,7 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
 
         Args:
             columns: Left to right.
-            key: Identity of a row, unique within the rows.
+            key: Identity of a row. Of rows with one key, which a wrong answer of a broker may hold, the first is found by it.
             section: English title of the section of a row; None: no sections.
             sections: All section titles in order; a section without rows is not shown.
             parent: Qt's owner.
@@ -404,7 +405,9 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
     def _show(self, wanted: list[R | Section]) -> None:
         wanted_keys = [self._key_of(row) for row in wanted]
         place = {key: position for position, key in enumerate(wanted_keys)}
-        assert len(place) == len(wanted_keys), "two rows have the same key"
+        if len(place) < len(wanted_keys):
+            wanted_keys = _numbered(wanted_keys)
+            place = {key: position for position, key in enumerate(wanted_keys)}
         self._remove_missing(place)
         self._reorder(place)
         self._insert_new(wanted, wanted_keys)
@@ -473,6 +476,16 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
 
 def _is_unknown(value: object) -> bool:
     return value is None or value != value  # noqa: PLR0124  NaN is the value that differs from itself
+
+
+def _numbered(keys: Iterable[Hashable]) -> list[Hashable]:
+    """The keys; one that comes again with its number."""
+    met: Counter[Hashable] = Counter()
+    made: list[Hashable] = []
+    for key in keys:
+        made.append((key, met[key]) if met[key] else key)
+        met[key] += 1
+    return made
 
 
 def _runs(positions: list[int]) -> Iterable[tuple[int, int]]:

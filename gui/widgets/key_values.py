@@ -15,7 +15,10 @@ from gui.theme.tokens import State
 from gui.widgets.basic import ElidedLabel, Line, column, label, row
 from gui.widgets.paint import paint_bar
 from gui.widgets.repaint import repaint_with
+from gui.words.text import count_text, tr
 
+PAIRS_MAX = 60
+"""Pairs that get widgets; a client may report thousands, which Qt would lay out in one turn of the loop."""
 PAIR_HEIGHT = 27
 """A multiple of four with its hairline: at 125 and 150 % all lines of a list are equally thick."""
 
@@ -46,6 +49,9 @@ class KeyValueList(QWidget):
         self.setLayout(column(self._body))
 
     def set_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Show pairs; of very many the first, and how many there are more."""
+        if (more := len(pairs) - PAIRS_MAX) > 0:
+            pairs = [*pairs[:PAIRS_MAX], ("…", tr("{count} more", count=count_text(more)))]
         if len(pairs) != self._shown:
             self._show_so_many(len(pairs))
         for pair, (name, value) in zip(self._pairs, pairs, strict=False):

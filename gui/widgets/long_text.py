@@ -2,7 +2,7 @@
 
 A text that is long, or has a long line, is given in portions, one in each turn, and its long lines in parts. Copies and
 `toPlainText` have the whole text without these breaks. Where texts can be edited, such a text is held: it is shown, copied,
-replaced and deleted as a whole.
+replaced and deleted as a whole. So is one with line breaks of several kinds, because an editor of Qt has one kind only.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from PySide6.QtCore import QMimeData, QSignalBlocker, QTimer
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextCursor
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit
 
-from gui.widgets.popups import new_menu
 from gui.words.plain_text import tip_text
 from gui.words.text import tr
 
-PORTION_CHARACTERS = 8 * 1024
+PORTION_CHARACTERS, PORTION_LINES = 8 * 1024, 2_000
 """Given to Qt in one turn: 5 to 35 ms of processor, with colours; most for emoji."""
 LINE_CHARACTERS_MAX = 500
 """Of a line that is only read; a longer one is shown in parts."""
@@ -26,6 +25,8 @@ SHOWN_CHARACTERS_MAX = 512 * 1024
 EDITED_CHARACTERS_MAX, EDITED_LINES_MAX = 64 * 1024, 5_000
 """A longer text is held."""
 
+_BREAKS_OF_QT = "\u2029\ufdd0\ufdd1"
+"""Characters that Qt takes for line breaks and does not keep."""
 _CLEARING = (QKeySequence.StandardKey.Delete, QKeySequence.StandardKey.Backspace, QKeySequence.StandardKey.Cut)
 
 
@@ -41,6 +42,7 @@ class LongTextEdit(QPlainTextEdit):
         self._whole: str | None = None
         """The text, where Qt has not all of it as it is."""
         self._given = self._column = self._units = 0
+        self._line_end = "\n"
         self._breaks: list[int] = []
         """Places in the text, in units of UTF-16, before which a line was broken."""
         self._next = QTimer(self, interval=0)
@@ -54,21 +56,31 @@ class LongTextEdit(QPlainTextEdit):
 
     @property
     def is_held(self) -> bool:
-        """Whether the text is too long to be edited."""
+        """Whether the text is too long to be edited, or has line breaks that would change."""
         return self._is_editable and self._whole is not None
 
     def toPlainText(self) -> str:
-        return super().toPlainText() if self._whole is None else self._whole
+        """The text with LF as line end."""
+        # Qt's own makes a space of a no-break space, and a line break of a line separator.
+        return self.document().toRawText().replace("\u2029", "\n") if self._whole is None else self._whole
+
+    def written_text(self) -> str:
+        """The text with the line end of the text that was set, if it can be edited."""
+        return self.toPlainText().replace("\n", self._line_end)
 
     def setPlainText(self, text: str) -> None:
+        line_end = _line_end_of(text)
+        self._line_end = line_end or "\n"
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-        is_long = self._is_too_long(text)
+        is_long = self._is_too_long(text) or (self._is_editable and line_end is None)
         self._next.stop()
         self._whole, self._given, self._column, self._units = text if is_long else None, 0, 0, 0
         self._breaks.clear()
         self.setReadOnly(is_long or not self._is_editable)
         self.setUndoRedoEnabled(not is_long)
-        held = tr("Too long to be edited here: it is copied, replaced and deleted as a whole.")
+        held = tr(
+            "Too long to be edited here, or with line breaks of several kinds: it is copied, replaced and deleted as a whole."
+        )
         self.setToolTip(tip_text(held) if self.is_held else "")
         super().setPlainText(self._portion() if is_long else text)
         if is_long:
@@ -91,7 +103,8 @@ class LongTextEdit(QPlainTextEdit):
         if self._is_editable:
             is_long = len(text) > EDITED_CHARACTERS_MAX or text.count("\n") >= EDITED_LINES_MAX
             return is_long or _longest(text) > self.EDITED_LINE_MAX
-        return len(text) > PORTION_CHARACTERS or _longest(text) > LINE_CHARACTERS_MAX
+        is_long = len(text) > PORTION_CHARACTERS or text.count("\n") > PORTION_LINES
+        return is_long or _longest(text) > LINE_CHARACTERS_MAX
 
     def _give_more(self) -> None:
         portion = self._portion()
@@ -111,8 +124,12 @@ class LongTextEdit(QPlainTextEdit):
         """The next part of the text, its long lines broken; empty at its end."""
         assert self._whole is not None
         text = self._whole[self._given : min(self._given + PORTION_CHARACTERS, SHOWN_CHARACTERS_MAX)]
+        lines = text.split("\n", PORTION_LINES)
         self._given += len(text)
-        return "\n".join(self._broken(line, is_first=not place) for place, line in enumerate(text.split("\n")))
+        if len(lines) > PORTION_LINES:
+            self._given -= len(lines[-1])
+            lines[-1] = ""
+        return "\n".join(self._broken(line, is_first=not place) for place, line in enumerate(lines))
 
     def _broken(self, line: str, *, is_first: bool) -> str:
         if not is_first:
@@ -131,24 +148,16 @@ class LongTextEdit(QPlainTextEdit):
 
     # ---- copying and pasting -------------------------------------------------------------------------------------------
 
-    def copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.selected_text())
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if self._whole is None:
-            super().contextMenuEvent(event)
-            return
-        # Qt's own menu would copy the breaks of the lines, too.
-        menu = new_menu(self)
-        menu.addAction(tr("Copy"), self.copy).setEnabled(self.textCursor().hasSelection())
-        menu.addAction(tr("Select all"), self.selectAll)
-        menu.popup(event.globalPos())
+    def createMimeDataFromSelection(self) -> QMimeData:
+        data = QMimeData()
+        data.setText(self.selected_text())
+        return data
 
     def selected_text(self) -> str:
         """The selected part of the text; all of it where all that is shown is selected."""
         cursor = self.textCursor()
         if self._whole is None:
-            return cursor.selection().toPlainText()
+            return cursor.selectedText().replace("\u2029", "\n")
         start, end = (self._text_place(place) for place in (cursor.selectionStart(), cursor.selectionEnd()))
         if cursor.selectionStart() == 0 and cursor.selectionEnd() >= self.document().characterCount() - 1:
             return self._whole
@@ -171,9 +180,7 @@ class LongTextEdit(QPlainTextEdit):
         super().insertFromMimeData(source)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._whole is not None and event.matches(QKeySequence.StandardKey.Copy):
-            self.copy()
-        elif self.is_held and event.matches(QKeySequence.StandardKey.Paste):
+        if self.is_held and event.matches(QKeySequence.StandardKey.Paste):
             self.setPlainText(QGuiApplication.clipboard().text())
         elif self.is_held and any(map(event.matches, _CLEARING)):
             if event.matches(QKeySequence.StandardKey.Cut):
@@ -185,6 +192,15 @@ class LongTextEdit(QPlainTextEdit):
 
 def _longest(text: str) -> int:
     return max(map(len, text.split("\n")))
+
+
+def _line_end_of(text: str) -> str | None:
+    """The line end of a text; None where it has several kinds, or one that Qt does not keep."""
+    pairs, feeds, returns = map(text.count, ("\r\n", "\n", "\r"))
+    has_several = bool(returns) and not pairs == feeds == returns
+    if has_several or any(mark in text for mark in _BREAKS_OF_QT):
+        return None
+    return "\r\n" if pairs else "\n"
 
 
 def units_of(text: str) -> int:

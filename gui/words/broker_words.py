@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gui.theme.tokens import State
 from gui.words.child_words import child_text
-from gui.words.text import KnownTexts, tr
+from gui.words.text import KNOWN_CHARACTERS_MAX, KnownTexts, tr
 
 if TYPE_CHECKING:
     from broker_core.worker.questions.figures import Occurred
@@ -210,6 +210,8 @@ _ALSO = " Not all brokers answered, "
 
 def broker_text(text: str) -> str:
     """A stage, notice or event text, or the reason of an error, in the language of the window; unknown forms unchanged."""
+    if len(text) > KNOWN_CHARACTERS_MAX:
+        return text
     notice, also, reasons = text.partition(_ALSO)
     if notice and also:
         return f"{broker_text(notice)} {broker_text(also.lstrip() + reasons)}"
@@ -226,6 +228,8 @@ def _of_each_text(reasons: str) -> str:
 
 def reasons_text(reasons: str) -> str:
     """Why brokers cannot do something, separated by ``; ``, in the language of the window."""
+    if len(reasons) > KNOWN_CHARACTERS_MAX:
+        return reasons
     return "; ".join(map(broker_text, reasons.split("; "))) if reasons else ""
 
 

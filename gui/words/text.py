@@ -97,8 +97,12 @@ def fields_of(form: str) -> list[str]:
     return [name for _text, name, _spec, _conversion in Formatter().parse(form) if name is not None]
 
 
+KNOWN_CHARACTERS_MAX = 3_000
+"""Of a text whose form is looked for: the forms of a hostile one of 200,000 characters take minutes."""
+
+
 class KnownTexts:
-    """English texts of another process, recognised by their form; their names and figures stay.
+    """English texts of another process, recognised by their form; their names and figures stay, and so do very long texts.
 
     The forms have ``{name}`` fields for the variable parts, and are the keys of the catalogue.
     """
@@ -120,7 +124,7 @@ class KnownTexts:
 
         ``named`` has functions for fields that are texts themselves.
         """
-        for form, pattern in self._patterns:
+        for form, pattern in self._patterns if len(text) <= KNOWN_CHARACTERS_MAX else ():
             found = pattern.fullmatch(text)
             if found is not None:
                 fields = found.groupdict()

@@ -101,7 +101,7 @@ def same_filter(expression: str) -> str:
 
 # ---- stacks ------------------------------------------------------------------------------------------------------------
 
-_HEAD = re.compile(r"^(?P<name>.*?)\s*TID: (?P<id>\S+)(?: STATE: (?P<state>\S+))?\s*$")
+_HEAD = re.compile(r"^(?P<name>.*?)TID: (?P<id>\S+)(?: STATE: (?P<state>\S+))?\s*$")
 
 
 def read_stacks(text: str) -> list[ThreadStack]:

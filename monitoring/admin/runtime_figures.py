@@ -16,9 +16,10 @@ from enum import Enum
 from statistics import median
 
 from broker_core.api import RequestCode, figure_of, read_runtime, size_of
+from broker_core.outside import whole_of
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
 
-_BUCKET = re.compile(r"\[([^\]]+)\]:(\d+)")
+_BUCKET = re.compile(r"\[([^\[\]]+)\]:(\d+)")
 
 Table = Mapping[str, str]
 Value = float | str | None
@@ -69,7 +70,8 @@ def runtime_of(answer: BrokerAnswer) -> BrokerRuntime:
     tables = {broker: read_runtime(body) for broker, body in (answer.bodies or {"": answer.body}).items()}
     puts: Counter[str] = Counter()
     for table in tables.values():
-        puts.update({name: int(count) for name, count in _BUCKET.findall(table.get("putMessageDistributeTime", ""))})
+        found = _BUCKET.findall(table.get("putMessageDistributeTime", ""))
+        puts.update({name: number for name, count in found if (number := whole_of(count)) is not None})
     buckets = tuple(PutBucket(name, count) for name, count in puts.items())
     return BrokerRuntime(next(iter(tables.values())), buckets, tables if answer.bodies else {})
 

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from io import StringIO
 from typing import Any, Final
 from xml.parsers import expat
 
-from broker_core.api import UsageError, json_text, laid_out_json, read_document
+from broker_core.api import UsageError, json_text, laid_out_json, members_of, object_of, read_document
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.layers import Layer, Unwrapped, unwrap
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.schemas import ProtobufSchema
 from monitoring.payload.tables import Table, table_of, table_of_text
 
-_HEAD_CHARACTERS = 64 * 1024
-
-_ENTITY = re.compile(r"<!(DOCTYPE|ENTITY)", re.IGNORECASE)
-
-
+_XML_TOKEN = re.compile(r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>|[^<]++""", re.DOTALL)
 STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
 """A larger body is not parsed, but shown as text or bytes."""
 DEPTH_MAX: Final = 200
@@ -171,7 +169,7 @@ class _ContentReader:
         import msgpack
 
         try:
-            value = msgpack.unpackb(self._data, raw=False, strict_map_key=False, timestamp=3)
+            value = msgpack.unpackb(self._data, raw=False, strict_map_key=False, object_pairs_hook=_members)
         except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
             if is_asked:
                 self.refusals.append(("msgpack", str(error) or type(error).__name__))
@@ -193,86 +191,79 @@ class _ContentReader:
         return Content(BodyKind.PROTOBUF, self._data, laid_out_json(json_text(value)), value, table_of(value))
 
 
+def _members(pairs: list[tuple[object, object]]) -> dict[str, object]:
+    """A map of MessagePack; its keys as text, because they may be values of any kind."""
+    return object_of([(name if isinstance(name, str) else _text_of(_as_json(name)), item) for name, item in pairs])
+
+
+def _text_of(value: object) -> str:
+    return value if isinstance(value, str) else json_text(value)
+
+
 def _as_json(value: object, depth: int = 0) -> object:
-    """MessagePack values as JSON: bytes in hexadecimal, keys as text."""
+    """MessagePack values as JSON: bytes in hexadecimal."""
     if depth > DEPTH_MAX:
         return "…"
     if isinstance(value, dict):
-        return {str(_as_json(name, depth + 1)): _as_json(item, depth + 1) for name, item in value.items()}
+        return object_of([(name, _as_json(item, depth + 1)) for name, item in members_of(value)])
     if isinstance(value, list | tuple):
         return [_as_json(item, depth + 1) for item in value]
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+    return value if value is None or isinstance(value, str | int | float | bool) else _other_text(value)
+
+
+def _other_text(value: object) -> str:
+    """A time as a date if no digit is lost."""
+    import msgpack
+
+    if isinstance(value, msgpack.Timestamp) and value.nanoseconds % 1_000 == 0:
+        with suppress(OverflowError):
+            return str(value.to_datetime())
+    return str(value)
 
 
 def laid_out_xml(text: str) -> str:
-    """XML with a line for each element; entities are not expanded and nothing is fetched.
+    """XML with a line for each element; nothing but the space between elements changes, and nothing is fetched.
 
     Raises:
         ExpatError: It is no XML.
-        ValueError: It declares entities, which could expand without limit.
+        ValueError: It declares a document type, whose entities could expand without limit, or is nested too deeply.
     """
-    if _ENTITY.search(text[:_HEAD_CHARACTERS]):
-        raise ValueError("it has a DOCTYPE, whose entities are not expanded here")
-    writer = _XmlWriter()
+    text = text.lstrip("\ufeff").lstrip()
     # The text is decoded already; its declaration names the encoding of the bytes.
     parser = expat.ParserCreate("UTF-8")
-    parser.StartElementHandler = writer.start
-    parser.EndElementHandler = writer.end
-    parser.CharacterDataHandler = writer.characters
-    parser.CommentHandler = writer.comment
-    parser.buffer_text = True
-    parser.Parse(text.lstrip("\ufeff").lstrip().encode(), True)
-    return writer.text
-
-
-class _XmlWriter:
-    """Writes each element on a line of its own; an element with only text stays on one line."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._depth = 0
-        self._has_only_text = False
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self._lines)
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        words = "".join(f' {key}="{_escaped(value, quote=True)}"' for key, value in attributes.items())
-        self._line(f"<{name}{words}>")
-        self._depth += 1
-        if self._depth > DEPTH_MAX:
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    parser.Parse(text.encode(), True)
+    out = StringIO()
+    depth, has_only_text = 0, False
+    for found in _XML_TOKEN.finditer(text):
+        token, end = found[0], found.end()
+        if _is_characters(token):
+            if has_only_text and (token.strip() or text.startswith(("</", "<![CDATA["), end)):
+                out.write(token)
+            elif token.strip():
+                out.write(_xml_line(depth) + token.strip())
+            continue
+        is_end = token.startswith("</")
+        depth -= is_end
+        out.write(token if is_end and has_only_text else _xml_line(depth) + token)
+        has_only_text = token[1] not in "/!?" and not token.endswith("/>")
+        depth += has_only_text
+        if depth > DEPTH_MAX:
             raise ValueError(f"its elements are nested more than {DEPTH_MAX} deep")
-        self._has_only_text = True
-
-    def end(self, name: str) -> None:
-        self._depth -= 1
-        if self._has_only_text:
-            self._lines[-1] += f"</{name}>"
-        else:
-            self._line(f"</{name}>")
-        self._has_only_text = False
-
-    def characters(self, data: str) -> None:
-        if not data.strip():
-            return
-        if self._has_only_text:
-            self._lines[-1] += _escaped(data)
-        else:
-            self._line(_escaped(data.strip()))
-
-    def comment(self, data: str) -> None:
-        self._line(f"<!--{data}-->")
-        self._has_only_text = False
-
-    def _line(self, text: str) -> None:
-        self._lines.append("  " * self._depth + text)
+    return out.getvalue().lstrip("\n")
 
 
-def _escaped(text: str, *, quote: bool = False) -> str:
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;") if quote else text
+def _refuse_doctype(*_what: object) -> None:
+    raise ValueError("it has a DOCTYPE, whose entities are not expanded here")
+
+
+def _is_characters(token: str) -> bool:
+    return not token.startswith("<") or token.startswith("<![CDATA[")
+
+
+def _xml_line(depth: int) -> str:
+    return "\n" + "  " * depth

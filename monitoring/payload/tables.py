@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -10,11 +10,13 @@ from typing import Final
 from broker_core.api import JsonValue, json_text, values_named, without_half_pairs
 
 TABLE_ROWS_MAX: Final = 10_000
+TABLE_CELLS_MAX: Final = 200_000
+"""Of a list of objects, because objects without a common member would make a table of the square of their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; ``is_cut`` if there are more than `TABLE_ROWS_MAX`."""
+    """Rows under headings; ``is_cut`` if there are more rows."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -26,9 +28,17 @@ def table_of(value: object) -> Table | None:
     if not isinstance(value, list) or not value or not all(isinstance(item, dict) for item in value):
         return None
     rows = value[:TABLE_ROWS_MAX]
-    names = tuple(dict.fromkeys(str(name) for item in rows for name in item))
-    cells = tuple(tuple(_cell(values_named(item, name)) for name in names) for item in rows)
-    return Table(tuple(map(without_half_pairs, names)), cells, is_cut=len(value) > len(rows))
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for item in rows for name in item))}
+    rows = rows[: max(1, TABLE_CELLS_MAX // max(1, len(places)))]
+    cells = tuple(_row(item, places) for item in rows)
+    return Table(tuple(map(without_half_pairs, places)), cells, is_cut=len(value) > len(rows))
+
+
+def _row(item: Mapping[str, JsonValue], places: Mapping[str, int]) -> tuple[str, ...]:
+    cells = [""] * len(places)
+    for name in item:
+        cells[places[name]] = _cell(values_named(item, name))
+    return tuple(cells)
 
 
 def _cell(values: Sequence[JsonValue]) -> str:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
 
 import jinja2
@@ -20,6 +21,7 @@ from markupsafe import Markup
 
 from resources import RESOURCE_FOLDER
 from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
+from spark_reports.output.tables import with_dates
 from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english
@@ -63,7 +65,7 @@ def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
     """A table for the page: without the column of a single store, whose name is in the heading."""
     names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
     columns = [name for name in table.units if name != "store" or not names_one_store]
-    rows = [[row[column] for column in columns] for row in table.data.slice(0, ROWS_MAX).to_pylist()]
+    rows = [[row[column] for column in columns] for row in with_dates(table.data.slice(0, ROWS_MAX)).to_pylist()]
     more = table.data.num_rows - len(rows)
     unprinted = table.data.num_rows - min(len(rows), PRINTED_ROWS_MAX)
     return {"table": table, "columns": columns, "rows": rows, "more": more, "unprinted": unprinted}
@@ -89,8 +91,14 @@ def _drawn(chart: ReportChart, label: Callable[[str, bool], str] | None = None) 
 
 
 def _written(chart: ReportChart, *, is_chinese: bool) -> dict[str, object]:
-    """A chart for the page: bars are labelled with their values, formatted as in the tables."""
+    """A chart for the page: bars are labelled with their values, formatted as in the tables.
+
+    Plotly renders tags and entities in a text, so it gets names escaped; the legend has them as ``label``.
+    """
     drawn = _drawn(chart, label_in_chinese if is_chinese else None)
+    for one in drawn["series"]:
+        one["label"], one["name"] = one["name"], escape(one["name"], quote=False)
+        one["x"] = [escape(at, quote=False) if isinstance(at, str) else at for at in one["x"]]
     if chart.kind == "bars":
         write = _value_in_chinese if is_chinese else format_value
         for one in drawn["series"]:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pa_parquet
 
 from broker_core.delimited_text import csv_text as text_of_rows
 from broker_core.delimited_text import new_csv, write_csv
+from broker_core.errors import ReportError
 from spark_reports.reports.result import ReportTable
 from spark_reports.reports.wording import number, say
 from spark_reports.vocabulary import ValueUnit
@@ -32,6 +33,8 @@ SHEET_ROWS_MAX = 1_048_576 - 2  # of the format, less the heading and the senten
 SHEET_NAME_CHARACTERS_MAX = 31
 CELL_CHARACTERS_MAX = 32_767
 CUT_NOTE = "{cells} of the workbook cut after 32,767 characters: the CSV files hold the whole texts."
+YEARS = range(1900, 10_000)
+"""Of times that a sheet can hold; the dates of Python end with them, too."""
 _INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
 
 _NUMBER_FORMATS = {
@@ -54,7 +57,7 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
         return [parquet, csv]
     lines = f"{table.name}.jsonl"
     with (folder / lines).open("w", encoding="utf-8") as file:
-        for batch in _without_unknown(_with_text_times(table.data)).to_batches(max_chunksize=10_000):
+        for batch in _without_unknown(_with_text_times(with_dates(table.data))).to_batches(max_chunksize=10_000):
             file.writelines(json.dumps(row, ensure_ascii=False, default=_json_value) + "\n" for row in batch.to_pylist())
     return [parquet, csv, lines]
 
@@ -62,6 +65,38 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
 def csv_text(table: ReportTable, rows: int) -> str:
     """The heading and the first ``rows`` rows of a table, as in its CSV."""
     return text_of_rows(_csv_rows(table.data.slice(0, rows)))
+
+
+def with_dates(data: pa.Table) -> pa.Table:
+    """The table with text in place of each column with a time before 1900, which a sheet has not, or after 9999.
+
+    Raises:
+        ReportError: Such a time is in a list, map or structure.
+    """
+    for index, field in enumerate(data.schema):
+        column = data.column(index)
+        if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
+            if _is_out_of_years(column):
+                text = _utc_text(column) if pa.types.is_timestamp(field.type) else column.cast(pa.string())
+                data = data.set_column(index, field.name, text)
+        elif pa.types.is_nested(field.type):
+            try:
+                column.to_pylist()
+            except OverflowError as error:
+                raise ReportError(
+                    f"the column {field.name} holds a time beyond the years 1 to 9999. Write it as text in the query"
+                ) from error
+    return data
+
+
+def _is_out_of_years(moments: pa.ChunkedArray) -> bool:
+    years = pc.min_max(pc.year(_zoneless(moments))).as_py()
+    return years["min"] is not None and not (YEARS.start <= years["min"] <= years["max"] < YEARS.stop)
+
+
+def _zoneless(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Moments in UTC. Arrow gets no zone, because it reads files for one, which small systems lack."""
+    return moments.cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.timestamp("ms"))
 
 
 def _csv_rows(data: pa.Table) -> Iterator[Iterable[str | None]]:
@@ -88,7 +123,7 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ..
                 sheet.set_column(place, place, 24 if table.units[column] in (ValueUnit.TEXT, ValueUnit.TIME) else 14,
                                  formats.get(table.units[column]))  # fmt: skip
                 sheet.write_string(0, place, table.titles[column], bold)
-            shown = table.data.select(columns).slice(0, SHEET_ROWS_MAX)
+            shown = with_dates(table.data.select(columns).slice(0, SHEET_ROWS_MAX))
             cut = _fill(sheet, _nested_as_text(shown))
             all_cut += cut
             if lacks := _lacks(table.data.num_rows - shown.num_rows, cut):
@@ -176,7 +211,6 @@ def _with_text_times(data: pa.Table) -> pa.Table:
 
 
 def _utc_text(moments: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Moments as ``2026-03-01T08:00:00.000Z``. Arrow gets no zone, because it reads files for one, which small systems lack."""
-    zoneless = moments.cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.timestamp("ms"))
-    text = pc.replace_substring(zoneless.cast(pa.string()), pattern=" ", replacement="T")
-    return pc.binary_join_element_wise(text, "Z", "")
+    """Moments as ``2026-03-01T08:00:00.000Z``; those that Arrow cannot write as ``<value out of range: …>``."""
+    text = _zoneless(moments).cast(pa.string())
+    return pc.replace_substring_regex(text, pattern=r"^([-0-9]+) (\S+)$", replacement=r"\1T\2Z")

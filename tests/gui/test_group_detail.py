@@ -623,16 +623,17 @@ def test_a_client_that_does_not_answer_is_unknown_with_its_reason(make_view, mon
     assert view.disagreement.isHidden()
 
 
-def test_the_stacks_of_a_client_are_shown_equal_ones_once(make_view):
+def test_the_stacks_of_a_client_are_shown_equal_ones_once(make_view, qtbot):
     view = make_view(FakeSource())
     dialog = view.dialogs.client("payment-settle", view.members.rows[0])
 
+    qtbot.waitUntil(lambda: bool(dialog.stacks.toPlainText()))
     text = dialog.stacks.toPlainText()
     assert text.startswith("2 × ConsumeMessageThread_1, ConsumeMessageThread_2  WAITING\n    sun.misc.Unsafe.park")
     assert text.count("sun.misc.Unsafe.park") == 1
     assert dict(dialog.facts.pairs())["Threads"] == "20"
     assert len(dialog.queues.rows) == 1
-    assert stacks_text("") == "The client reported no stacks."
+    assert stacks_text("") == ""
     assert stacks_text(JSTACK).count("\n\n") == 1
     dialog.accept()
 

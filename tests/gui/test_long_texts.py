@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QMimeData, Qt
-from PySide6.QtGui import QGuiApplication, QTextDocument
+from PySide6.QtGui import QAction, QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QPlainTextEdit, QTreeView
 
 from gui.models.table import Column, ColumnTableModel
@@ -20,7 +20,15 @@ from gui.views.messages.compose_form import LINES_MAX, PropertyEditor
 from gui.views.messages.json_tree import CHILDREN_MAX, OPENED_ROWS_MAX, VALUE_CHARACTERS_MAX, JsonTree
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import COLOURED_MAX, CodeView, HexView
-from gui.widgets.long_text import EDITED_CHARACTERS_MAX, LINE_CHARACTERS_MAX, PORTION_CHARACTERS, SHOWN_CHARACTERS_MAX, units_of
+from gui.widgets.key_values import PAIRS_MAX, KeyValueList
+from gui.widgets.long_text import (
+    EDITED_CHARACTERS_MAX,
+    LINE_CHARACTERS_MAX,
+    PORTION_CHARACTERS,
+    PORTION_LINES,
+    SHOWN_CHARACTERS_MAX,
+    units_of,
+)
 from gui.widgets.text_table import TextTable
 from gui.words.plain_text import CELL_CHARACTERS_MAX
 from gui.words.text import TimeZoneChoice
@@ -32,6 +40,7 @@ LONG = {
     "numbers in one line": "[" + "1," * (BODY_BYTES // 2) + "1]",
     "one word of emoji": "😀" * (BODY_BYTES // 4),
     "short lines": "\n".join(map(str, range(500_000))),
+    "empty lines": "\n" * BODY_BYTES,
     "mixed": ("x" * 700 + "\n" + "é😀\n\n" * 9) * 2_000,
 }
 GIVEN_MAX = 2 * (PORTION_CHARACTERS + PORTION_CHARACTERS // LINE_CHARACTERS_MAX + 2)
@@ -72,6 +81,14 @@ def view(request, qtbot, theme):
     qtbot.addWidget(made)
     made.show()
     return made
+
+
+def test_a_text_of_short_lines_is_laid_out_in_portions_of_some_lines(view):
+    for text in ("\n" * PORTION_CHARACTERS, "\n" * 20_000):
+        probe = LoopProbe(view.document())
+        view.setPlainText(text)
+        probe.run(lambda text=text: is_filled(view, text))
+        assert max(probe.turns) <= PORTION_LINES + 1
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -203,6 +220,42 @@ def test_what_can_be_edited_is_edited(editor, qtbot):
     assert editor.toPlainText() == text
 
 
+UNUSUAL = "a\u00a0b\u2007c\u2028d\x0be\x85f\ufefff\x1cg"
+"""Characters of which Qt makes others where it gives a text."""
+
+
+def test_an_edited_text_keeps_the_characters_and_line_ends_that_are_not_edited(editor, qtbot):
+    for end in ("\n", "\r\n"):
+        editor.setPlainText(f"{UNUSUAL}{end}line{end}")
+        qtbot.keyClick(editor, Qt.Key.Key_X)
+        assert editor.written_text() == f"x{UNUSUAL}{end}line{end}"
+        editor.selectAll()
+        editor.copy()
+        assert QGuiApplication.clipboard().text() == f"x{UNUSUAL}\nline\n"
+
+
+@pytest.mark.parametrize("text", ["a\r\nb\n", "a\rb", "a\u2029b", "a\ufdd0b"])
+def test_a_text_whose_line_breaks_an_editor_would_change_is_held(editor, qtbot, text):
+    editor.setPlainText(text)
+    qtbot.keyClick(editor, Qt.Key.Key_X)
+
+    assert editor.is_held
+    assert editor.toPlainText() == text.replace("\r\n", "\n").replace("\r", "\n")
+    qtbot.keyClick(editor, Qt.Key.Key_Delete)
+    assert not editor.is_held
+
+
+def test_what_is_copied_from_a_long_text_by_any_way_has_no_breaks_of_its_lines(view, qtbot):
+    text = "a" * 1_200 + "\n" + UNUSUAL
+    view.setPlainText(text)
+    LoopProbe(view.document()).run(lambda: is_filled(view, text))
+    view.selectAll()
+    qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == text
+    view.createStandardContextMenu().findChild(QAction, "edit-copy").trigger()
+    assert QGuiApplication.clipboard().text() == text
+
+
 def test_many_properties_are_sent_as_they_are(qtbot, theme):
     editor = PropertyEditor(theme)
     qtbot.addWidget(editor)
@@ -257,8 +310,38 @@ def test_a_tree_opens_and_shows_a_bounded_part(qtbot, theme, value):
     texts = [root.data(), *(tree.model().index(row, 0, root).data() for row in range(tree.model().rowCount(root)))]
     assert max(map(len, texts)) <= 2 * VALUE_CHARACTERS_MAX + 10
     tree.setCurrentIndex(root)
+    QGuiApplication.clipboard().clear()
     tree.copy_value()
+    qtbot.waitUntil(lambda: bool(QGuiApplication.clipboard().text()))
     assert json.loads(QGuiApplication.clipboard().text()) == value
+
+
+def test_a_row_of_an_object_is_made_from_its_first_members(qtbot, theme):
+    class Number(int):
+        read = 0
+
+        def __str__(self) -> str:
+            Number.read += 1
+            return super().__str__()
+
+    tree = JsonTree(theme, TimeZoneChoice(utc=True))
+    qtbot.addWidget(tree)
+    tree.set_value([{f"name{number}": Number(number) for number in range(2_000)}])
+
+    Number.read = 0
+    assert tree.model().index(0, 0, tree.model().index(0, 0)).data().startswith("0 {} name0 0, name1 1")
+    assert 0 < Number.read <= 10
+
+
+def test_very_many_facts_are_shown_in_part_with_their_number(qtbot):
+    facts = KeyValueList()
+    qtbot.addWidget(facts)
+    pairs = [(f"name{number}", "v") for number in range(50_000)]
+
+    facts.set_pairs(pairs)
+    assert facts.pairs() == [*pairs[:PAIRS_MAX], ("…", "49,940 more")]
+    facts.set_pairs(pairs[:PAIRS_MAX])
+    assert facts.pairs() == pairs[:PAIRS_MAX]
 
 
 def test_a_table_measures_the_beginning_of_a_text_and_has_all_of_it(qtbot):

@@ -130,9 +130,13 @@ def test_sections_count_fold_and_vanish_when_empty():
     assert [model.section_at(i) for i in range(model.rowCount())] == ["System topics", None]
 
 
-def test_two_rows_of_one_key_are_a_bug():
-    with pytest.raises(AssertionError, match="same key"):
-        make_model().set_rows([ORDERS, ORDERS])
+def test_rows_of_one_key_in_a_wrong_answer_are_all_shown(qtmodeltester):
+    model = make_model()
+    qtmodeltester.check(model)
+    for rows in ([ORDERS, ORDERS], [PAYMENTS, ORDERS, PAYMENTS, ORDERS, ORDERS], [ORDERS, PAYMENTS], [PAYMENTS] * 3, []):
+        model.set_rows(rows)
+        assert names(model) == [row.name for row in rows]
+        assert model.position_of("orders") == (rows.index(ORDERS) if ORDERS in rows else -1)
 
 
 def test_a_cell_says_all_that_is_painted():

@@ -24,6 +24,8 @@ OF_OTHERS = {
     "PYSPARK_SUBMIT_ARGS": "--nothing", "PYSPARK_PYTHON": "/usr/bin/false", "NUMBA_DISABLE_JIT": "1",
     "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2", "PYTHONHOME": "/nowhere",
 }  # fmt: skip
+UNNAMED = {"PYTHONHASHSEED": "none", "PYTHONDEVMODE": "1", "PYTHONVERBOSE": "1", "PYTHONIOENCODING": "ascii"}
+"""They change nothing that one would look for, and would break Spark's workers."""
 
 
 @pytest.fixture
@@ -41,7 +43,9 @@ def folder(tmp_path):
 
 
 def orbit(folder, *words):
-    environment = os.environ | OF_OTHERS | {"PYTHONPATH": str(folder), "LC_ALL": "C", "TMPDIR": str(folder / "temporary")}
+    environment = (
+        os.environ | OF_OTHERS | UNNAMED | {"PYTHONPATH": str(folder), "LC_ALL": "C", "TMPDIR": str(folder / "temporary")}
+    )
     done = subprocess.run(
         main_command(*words), cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False, timeout=300
     )

@@ -17,10 +17,18 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("broker_core", "monitoring", "spark_reports", "gui")
 OF_OTHERS = {
     "PYTHONPATH": "/nowhere", "PYTHONWARNINGS": "error", "PYTHONSTARTUP": "/nowhere", "PYTHONOPTIMIZE": "2",
+    "PYTHONHASHSEED": "none",
     "_JAVA_OPTIONS": "-Xmx8m", "JDK_JAVA_OPTIONS": "-Xmx8m", "JAVA_TOOL_OPTIONS": "-Xmx8m", "JAVA_HOME": "/nowhere",
     "SPARK_LOCAL_DIRS": "/nowhere", "PYSPARK_SUBMIT_ARGS": "--nothing", "NUMBA_DISABLE_JIT": "1", "LESS": "-R",
 }  # fmt: skip
-OF_THE_USER = {"HOME": "/home/me", "PATH": "/bin", "LC_ALL": "C", "XDG_DATA_HOME": "/data", "ORBIT_TO_ACCESS_KEY": "key"}
+OF_THE_USER = {
+    "HOME": "/home/me",
+    "PATH": "/bin",
+    "LC_ALL": "C",
+    "XDG_DATA_HOME": "/data",
+    "ORBIT_TO_ACCESS_KEY": "key",
+    "PYTHON_KEYRING_BACKEND": "k",
+}
 
 
 def test_a_child_gets_what_is_the_users_and_nothing_of_other_programs():
@@ -33,7 +41,7 @@ def test_what_libraries_of_this_process_would_read_is_taken_away_and_named():
         "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "NUMBA_DISABLE_JIT", "PYSPARK_SUBMIT_ARGS", "PYTHONOPTIMIZE", "PYTHONPATH",
         "PYTHONWARNINGS", "SPARK_LOCAL_DIRS", "_JAVA_OPTIONS",
     ]  # fmt: skip
-    assert whole.keys() == OF_THE_USER.keys() | {"PYTHONSTARTUP", "JAVA_HOME", "LESS", "SPARK_HOME"}
+    assert whole.keys() == OF_THE_USER.keys() | {"JAVA_HOME", "LESS", "SPARK_HOME"}
     assert disown(whole, ignores_python=True) == []
 
 

@@ -127,17 +127,31 @@ def test_errors_that_nobody_reads_end_without_a_word(tmp_path):
     assert run("report", "--nonsense", errors=subprocess.STDOUT).returncode in (2, EXIT_PIPE_CLOSED)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full shows it")
-@pytest.mark.parametrize("words", [("report", "--list"), ("--version",), ("search", "size > 0", "--store", "{store}")])
+FULL = Path("/dev/full")
+IN_FULL = (
+    ("report", "--list"),
+    ("--version",),
+    ("search", "size > 0", "--store", "{store}"),
+    ("store", "dump", "{store}"),
+    ("store", "verify", "{store}"),
+    ("store", "clean", "{store}"),
+)
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="a device that is always full shows it")
+@pytest.mark.parametrize("words", IN_FULL, ids=" ".join)
 def test_an_output_that_cannot_be_written_is_told_in_a_line(words, store):
     command = main_command(*(word.format(store=store) for word in words))
-    with Path("/dev/full").open("wb") as full:
+    with FULL.open("wb") as full:
         done = subprocess.run(command, env=environment(), stdout=full, stderr=subprocess.PIPE, check=False, timeout=SECONDS)
+        without_errors = subprocess.run(command, env=environment(), stdout=full, stderr=full, check=False, timeout=SECONDS)
     lines = done.stderr.decode().splitlines()
     assert done.returncode in (EXIT_UNWRITABLE, UsageError.exit_code)
     assert lines[-1].startswith("orbit")
     assert "No space left" in lines[-1]
     assert "Traceback" not in done.stderr.decode()
+    assert "to open" not in done.stderr.decode()
+    assert without_errors.returncode in (EXIT_UNWRITABLE, UsageError.exit_code)
 
 
 def test_without_standard_streams_a_command_works(store):

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import sys
+import threading
+import time
+import tracemalloc
 from decimal import Decimal
 from itertools import product
 
@@ -27,6 +31,7 @@ BODY = (
     r'{"a":23958446825181076828,"b":9007199254740993,"c":0.10,"d":12345678901234567890.123,"e":1E400,"f":-0,"g":1.0,"h":1e5,'
     r'"k":1,"k":2,"s":"\ud800 é \u00e9 \/ {,} \" ","t":"😀 \ud83d\ude00","n":[ ],"o":{ },"deep":[[1,[]],{"x":null}]}'
 )
+BACKSLASHED = r"\n\"\\\u0041 "
 TEXT = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 
 spaces = st.sampled_from(["".join(parts) for count in range(3) for parts in product(" \t\r\n", repeat=count)])
@@ -54,6 +59,44 @@ documents = st.tuples(spaces, st.recursive(leaves, inside, max_leaves=15), space
 def without_space(text: str) -> str:
     """The text without what stands between its tokens."""
     return TEXT.sub(lambda found: found[1] or "", text)
+
+
+@pytest.mark.parametrize("text", ["[" + "1," * 100_000 + "1]", "[" + "[]," * 50_000 + "[]]"])
+def test_a_text_is_laid_out_token_by_token(text: str):
+    """One search for all tokens would keep other threads waiting, and needs memory for all of them."""
+    tracemalloc.start()
+    try:
+        laid_out = laid_out_json(text)
+        assert tracemalloc.get_traced_memory()[1] < 16 * len(laid_out)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_text_of_many_escapes_is_searched_in_parts():
+    ends = []
+
+    def count() -> None:
+        while not ends:
+            turns.append(len(ends))
+            time.sleep(0)
+
+    turns: list[int] = []
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    counter = threading.Thread(target=count)
+    counter.start()
+    try:
+        while not turns:
+            time.sleep(0)
+        known = len(turns)
+        text = laid_out_json(f'["{BACKSLASHED * 200_000}"]')
+        met = len(turns) - known
+    finally:
+        ends.append(True)
+        counter.join()
+        sys.setswitchinterval(before)
+    assert text == f'[\n  "{BACKSLASHED * 200_000}"\n]'
+    assert met > 20
 
 
 @given(documents)

@@ -92,6 +92,11 @@ def test_one_that_comes_twice_is_refused_with_both_instants(rule, local, zone, f
         ("2026-10-04T02:15", LORD_HOWE, "at 2026-10-03T15:30Z the clock goes from 02:00 to 02:30"),
         ("2026-03-08T02:30", NEW_YORK, "at 2026-03-08T07:00Z the clock goes from 02:00 to 03:00"),
         ("2018-11-04T00:00", ZoneInfo("America/Sao_Paulo"), "at 2018-11-04T03:00Z the clock goes from 00:00 to 01:00"),
+        (
+            "2011-12-30T05:00",
+            ZoneInfo("Pacific/Apia"),
+            "at 2011-12-30T10:00Z the clock goes from 2011-12-30 00:00 to 2011-12-31 00:00",
+        ),
     ],
 )
 def test_one_that_does_not_exist_is_refused_with_the_gap(rule, local, zone, gap):

@@ -1,5 +1,6 @@
 """The commands of ``./orbit``: the paths that it passes to its tests exist."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -65,15 +66,37 @@ def test_a_part_that_does_not_exist_is_named(tmp_path):
     assert "there is no part dev" in done.stderr
 
 
-def bundle_wheels(folder, *parts):
-    """Run the command with a Python that notes what it is called with."""
+def test_a_link_starts_the_checkout_that_it_leads_to(tmp_path):
+    (checkout := tmp_path / "checkout").mkdir()
+    script, calls = with_python(checkout)
+    (tmp_path / "bin").mkdir()
+    (link := tmp_path / "bin" / "orbit").symlink_to(script)
+    subprocess.run([link, "bundle-wheels", tmp_path / "wheels", "core"], capture_output=True, check=True, timeout=60)
+    assert str(checkout / "requirements-core.lock") in calls.read_text(encoding="utf-8")
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_python_is_not_told_the_place_of_another(tmp_path):
+    script, calls = with_python(tmp_path, "$PYTHONEXECUTABLE")
+    other = os.environ | {"PYTHONEXECUTABLE": "/bin/false"}
+    command = [script, "bundle-wheels", tmp_path / "wheels", "core"]
+    subprocess.run(command, env=other, capture_output=True, check=True, timeout=60)
+    assert "/bin/false" not in calls.read_text(encoding="utf-8")
+
+
+def with_python(folder, noted="$*"):
+    """The script in a folder with a Python that notes what it is called with; and the file of its notes."""
     calls = folder / "calls"
     calls.touch()
     python = folder / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\necho "$*" >>"{calls}"\n', encoding="utf-8")
+    python.write_text(f'#!/bin/sh\necho "{noted}" >>"{calls}"\n', encoding="utf-8")
     python.chmod(0o755)
-    script = shutil.copy(ROOT / "orbit", folder)
+    return shutil.copy(ROOT / "orbit", folder), calls
+
+
+def bundle_wheels(folder, *parts):
+    script, calls = with_python(folder)
     command = ["/bin/sh", script, "bundle-wheels", folder / "wheels", *parts]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     return done, calls.read_text(encoding="utf-8")

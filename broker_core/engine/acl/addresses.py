@@ -49,7 +49,7 @@ class AddressPattern:
 
 
 def _split(text: str) -> list[str]:
-    items = re.findall(r"(?:[^,{]|\{[^}]*\})+", text)
+    items = re.findall(r"(?:[^,{]|\{[^{}]*\})+", text)
     return [item.strip() for item in items if item.strip()]
 
 

@@ -22,7 +22,7 @@ from broker_core.errors import CodecError, CorruptStoreError, StoreError, StoreF
 from broker_core.kept_file import EMPTY, Found, KeptFile, backup_path
 from broker_core.protocol.properties_text import format_properties, parse_properties
 
-_STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)')
+_STRING_OR_BARE_KEY = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|(?P<before>[{,]\s*)(?P<key>-?\d+)(?=\s*:)', re.DOTALL)
 
 _json = json.JSONEncoder(indent="\t", separators=(",", ":"), ensure_ascii=False, sort_keys=True).encode
 

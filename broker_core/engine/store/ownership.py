@@ -18,6 +18,7 @@ from broker_core.engine.store.paths import StorePaths
 from broker_core.errors import ForeignStoreError, StoreError, StoreFullError, StoreLockedError, StorePermissionError
 from broker_core.platform import files, locks, owners
 from broker_core.protocol.message.properties import number_of
+from broker_core.shortage import shortage_text
 
 _LOCK_CONTENT = b"lock"
 
@@ -111,7 +112,7 @@ def open_failed(root: Path, error: OSError) -> StoreError:
         return StoreFullError(
             f"there is no room to open the store {root}: {error.strerror}. Free some room on the disk", path=str(root)
         )
-    return StoreError(f"the store {root} cannot be opened: {error}", path=str(root))
+    return StoreError(f"the store {root} cannot be opened: {shortage_text(error) or error}", path=str(root))
 
 
 class StoreOwnership:

@@ -42,8 +42,8 @@ Test = Callable[[Properties], bool | None]
 
 _COMPILED_MAX = 1024
 _JAVA_INTEGER = re.compile(r"[+-]?\d+")
-_JAVA_DOUBLE = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?|NaN|Infinity)", re.ASCII)
-_JAVA_HEX_DOUBLE = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_JAVA_DOUBLE = re.compile(r"[+-]?(?:(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d+)?[fFdD]?|NaN|Infinity)", re.ASCII)
+_JAVA_HEX_DOUBLE = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]++(?:\.[0-9a-fA-F]*+)?|\.[0-9a-fA-F]++)[pP][+-]?\d+[fFdD]?", re.ASCII)
 _JAVA_SPACE = "".join(map(chr, range(0x21)))
 _NOT_A_NUMBER_YET = 400  # digits; longer texts are beyond a 64-bit number whatever they say
 _ORDER_TESTS: dict[str, Callable[[int, int], bool]] = {

@@ -43,7 +43,7 @@ _TOKEN = re.compile(
     r"""
     (?P<STRING>'(?:[^']|'')*')
     |(?P<FLOAT>[0-9]+\.[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+(?:[eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+)
-    |(?P<INTEGER>0|[1-9][0-9]*[lL]?)
+    |(?P<INTEGER>0(?![0-9])|[1-9][0-9]*[lL]?)
     |(?P<NAME>[A-Za-z_$][A-Za-z0-9_$]*)
     |(?P<OPERATOR><>|<=|>=|[=<>(),+-])
     """,
@@ -89,6 +89,8 @@ def _lexical_fault(text: str, at: int) -> str:
         return "a text has no closing quote"
     if text.startswith("/*", at):
         return "a comment has no end"
+    if text[at] == "0":
+        return "a whole number does not begin with 0"
     return f"“{text[at]}” has no meaning here"
 
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from broker_core.config import StoreConfig
 from broker_core.counted import counted
@@ -29,6 +31,8 @@ from broker_core.platform.file_names import wide_path
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.tools.commands.control import say
 
+_T = TypeVar("_T")
+
 EXIT_UNSOUND = 1
 
 _KINDS = ("messages", "queues", "index", "config")
@@ -43,13 +47,23 @@ def main(argv: list[str]) -> int:
     try:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise  # standard output has no reader any more
-    except OSError as error:
-        return fail("orbit store", open_failed(arguments.directory, error))
     except OrbitError as error:
         return fail("orbit store", error)
     return code
+
+
+@contextmanager
+def _of_store(root: Path) -> Iterator[None]:
+    """Tell faults of the operating system as those of the store; standard output has its own."""
+    try:
+        yield
+    except OSError as error:
+        raise open_failed(root, error) from error
+
+
+def _read(root: Path, rows: Iterable[_T]) -> Iterator[_T]:
+    with _of_store(root):
+        yield from rows
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -91,22 +105,24 @@ def _print(text: str) -> None:
 
 def _clean(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
-    check_directory(root, read_only=True)
-    with MessageStore.open(StoreConfig(root=root, file_reserved_hours=arguments.reserved_hours)) as store:
-        cleaned = store.clean()
-        _print(
-            f"{root}: deleted: {counted(cleaned.log_files, 'commit log file')} ({counted(cleaned.log_bytes, 'byte')}), "
-            f"{counted(cleaned.queue_files, 'consume queue file')}, {counted(cleaned.index_files, 'index file')}; "
-            f"the log begins at {store.commit_log_min_offset:,}"
-        )
+    with _of_store(root):
+        check_directory(root, read_only=True)
+        with MessageStore.open(StoreConfig(root=root, file_reserved_hours=arguments.reserved_hours)) as store:
+            cleaned, begin = store.clean(), store.commit_log_min_offset
+    _print(
+        f"{root}: deleted: {counted(cleaned.log_files, 'commit log file')} ({counted(cleaned.log_bytes, 'byte')}), "
+        f"{counted(cleaned.queue_files, 'consume queue file')}, {counted(cleaned.index_files, 'index file')}; "
+        f"the log begins at {begin:,}"
+    )
     return 0
 
 
 def _verify(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
-    run = Verification(root, DelayLevels(arguments.delay_levels), _log_directories(arguments))
+    with _of_store(root):
+        run = Verification(root, DelayLevels(arguments.delay_levels), _log_directories(arguments))
     count = 0
-    for finding in run.findings():
+    for finding in _read(root, run.findings()):
         count += 1
         _print(str(finding))
     for note in run.notes:
@@ -122,10 +138,11 @@ def _verify(arguments: argparse.Namespace) -> int:
 def _dump(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
     levels = DelayLevels(arguments.delay_levels)
-    check_directory(root, read_only=True, logs=_log_directories(arguments))
+    with _of_store(root):
+        check_directory(root, read_only=True, logs=_log_directories(arguments))
     findings: list[StoreFinding] = []
     left_out = 0
-    for line in _lines(arguments, root, levels, findings):
+    for line in _read(root, _lines(arguments, root, levels, findings)):
         sys.stdout.write(line + "\n")
         if findings:
             left_out += _tell(findings)

@@ -29,6 +29,7 @@ from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, decode_record
 from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
+from broker_core.shortage import shortage_text
 from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
@@ -131,7 +132,7 @@ class StoreSearch:
                 yield from self._steps_of_windows(hits)
                 is_finished = True
             except OSError as error:
-                self._reasons.append(f"the store could not be read further: {error}")
+                self._reasons.append(f"the store could not be read further: {shortage_text(error) or error}")
             except UsageError as error:  # a regular expression timed out
                 self._reasons.append(error.message)
             if hits:  # the hits so far

@@ -95,7 +95,7 @@ def _put_latency(runtime: Mapping[str, str]) -> float | None:
     latency = figure_of(runtime.get("putLatency99", ""))
     if latency is None:
         return None
-    is_idle = not any(map(int, _PUTS.findall(runtime.get("putMessageDistributeTime", ""))))
+    is_idle = not any(count.strip("0") for count in _PUTS.findall(runtime.get("putMessageDistributeTime", "")))
     return math.nan if is_idle and not latency else latency
 
 

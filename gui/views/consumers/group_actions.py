@@ -17,6 +17,7 @@ from broker_core.api import OrbitError, ProcessQueueInfo, RunningInfo, read_runn
 from gui.models.consumers import GroupRow, MemberRow, group_rows, position_rows
 from gui.models.offset_moves import queue_stands, sums_of, undo_moves
 from gui.models.table import CellKind, Column, ColumnTableModel, number_column
+from gui.operations.background import BackgroundCall
 from gui.operations.offset_reset import OffsetReset, ResetOrder, ResetResult, result_text
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import ReadAnswer
@@ -83,6 +84,9 @@ class ClientDialog(FittedDialog):
         self.queue_grid.set_empty(tr("The client owns no queue."))
         self.stacks = CodeView(context.theme, "text")
         self.stacks.setAccessibleName(tr("Stacks"))
+        # Without a parent: it must outlive a dialog that is closed while a dump is read.
+        self._grouping = BackgroundCall(newest_only=True)
+        self._grouping.done.connect(self._show_stacks)
         self.properties = KeyValueList(mono=True)
         self.tabs = Parts()
         self.refresh_button = push_button("Refresh", self.refresh)
@@ -125,7 +129,10 @@ class ClientDialog(FittedDialog):
         self.facts.set_pairs(self._facts(info))
         self.queues.set_rows(info.queues)
         self.properties.set_pairs(info.properties)
-        self.stacks.setPlainText(stacks_text(info.stacks))
+        self._grouping.start(partial(stacks_text, info.stacks))
+
+    def _show_stacks(self, text: str) -> None:
+        self.stacks.setPlainText(text or tr("The client reported no stacks."))
 
     def _failed(self, error: OrbitError) -> None:
         self._idle()
@@ -149,13 +156,13 @@ class ClientDialog(FittedDialog):
 
 
 def stacks_text(dump: str) -> str:
-    """A stack dump with equal stacks written once, under the names of all their threads."""
+    """A stack dump with equal stacks written once, under the names of all their threads; empty without a stack."""
     blocks = []
     for stack in read_stacks(dump):
         names = ", ".join(stack.names[:8]) + (f", … ({len(stack.names)})" if len(stack.names) > 8 else "")
         head = f"{len(stack.names)} × {names}" if len(stack.names) > 1 else names
         blocks.append("\n".join([f"{head}  {stack.state}".rstrip(), *(f"    {frame}" for frame in stack.frames)]))
-    return "\n\n".join(blocks) or tr("The client reported no stacks.")
+    return "\n\n".join(blocks)
 
 
 def _moment(times: TimeZoneChoice, at_ms: int) -> str:

@@ -224,9 +224,8 @@ class EditSide(Panel):
         one = self._free_letter
         if one is None:
             return
-        text = self.editor.toPlainText()
-        # An unedited body keeps its bytes, also line ends that the editor does not show.
-        if text == "\n".join(one.body.splitlines()):
+        text = self.editor.written_text()
+        if text == one.body:
             self._written.pop(one.offset_message_id, None)
         else:
             self._written[one.offset_message_id] = text

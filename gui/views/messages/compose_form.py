@@ -192,8 +192,8 @@ class ComposeForm(QWidget):
 
     def _body(self) -> bytes:
         """The stored body until its text is edited, then the text in UTF-8."""
-        text = self.body.toPlainText()
-        return self._original if self.is_bytes or text == self._original_text else text.encode()
+        is_stored = self.is_bytes or self.body.toPlainText() == self._original_text
+        return self._original if is_stored else self.body.written_text().encode()
 
     @property
     def is_bytes(self) -> bool:
@@ -277,7 +277,11 @@ class ComposeForm(QWidget):
         if self.is_bytes:
             return tr("Bytes that are no text, sent as they are, {size}", size=bytes_text(len(body)))
         if self.body.is_held:
-            return tr("Text, {size}, too long to be edited here. Delete removes it, and pasting replaces it.", size=size)
+            return tr(
+                "Text, {size}, too long to be edited here, or with line breaks of several kinds. "
+                "Delete removes it, and pasting replaces it.",
+                size=size,
+            )
         if fault:
             return tr("{size}, no JSON: {fault}. It would be sent as text.", size=size, fault=fault)
         return f"JSON, {size}" if text.lstrip().startswith(("{", "[")) else tr("Text, {size}", size=size)

@@ -35,12 +35,14 @@ def message_json(detail: MessageDetail, queue: Queue, body: ShownBody) -> str:
         "storeTimestamp": detail.store_ms,
         "properties": {name: body.mask.mask_text(value) for name, value in detail.properties.items()},
     }
-    members = [f"{json_text(name)}: {json_text(value)}" for name, value in fields.items()]
+    head = laid_out_json(json_text(fields)).removesuffix("\n}")
     if body.content.kind is BodyKind.BYTES:
-        members.append(f'"bodyHex": {json_text(body.copied_text())}')
+        last = f'"bodyHex": {json_text(body.copied_text())}'
+    elif body.content.kind is BodyKind.JSON:
+        last = f'"body": {body.content.text}'.replace("\n", "\n  ")
     else:
-        members.append(f'"body": {body.content.text if body.content.kind is BodyKind.JSON else json_text(body.content.text)}')
-    return laid_out_json(f"{{{', '.join(members)}}}")
+        last = f'"body": {json_text(body.content.text)}'
+    return f"{head},\n  {last}\n}}"
 
 
 def message_pairs(detail: MessageDetail, queue: Queue, body: ShownBody) -> list[tuple[str, str]]:

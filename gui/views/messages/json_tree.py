@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKey
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from broker_core.api import json_text, laid_out_json, members_of, without_half_pairs
+from gui.operations.background import BackgroundCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
@@ -88,17 +90,22 @@ def value_text(value: object) -> str:
     return _cut(json_text(value[: VALUE_CHARACTERS_MAX + 1] if isinstance(value, str) else value))
 
 
+def _copied(value: object) -> str:
+    """A value as JSON, laid out; a text without its quotes."""
+    return without_half_pairs(value) if isinstance(value, str) else laid_out_json(json_text(value))
+
+
 def _cut(text: str) -> str:
     return text if len(text) <= VALUE_CHARACTERS_MAX else f"{text[:VALUE_CHARACTERS_MAX]}…"
 
 
 def _preview(value: dict[str, object]) -> str:
-    leaves = [
+    leaves = (
         f"{_cut(key)} {_cut(item if isinstance(item, str) else json_text(item))}"
         for key, item in islice(members_of(value), CHILDREN_MAX)
         if not isinstance(item, dict | list)
-    ][:PREVIEW_ITEMS]
-    text = without_half_pairs(", ".join(leaves))
+    )
+    text = without_half_pairs(", ".join(islice(leaves, PREVIEW_ITEMS)))
     return text if len(text) <= PREVIEW_CHARACTERS else text[: PREVIEW_CHARACTERS - 1] + "…"
 
 
@@ -163,6 +170,9 @@ class JsonTree(QTreeView):
         self._model = JsonTreeModel(self)
         self.setModel(self._model)
         self._delegate = _NodeDelegate(theme, times, self)
+        # Without a parent: it must outlive a tree that is closed while a copy is made.
+        self._copy = BackgroundCall(newest_only=True)
+        self._copy.done.connect(lambda text: QGuiApplication.clipboard().setText(text))
         self.setItemDelegate(self._delegate)
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)
@@ -196,12 +206,10 @@ class JsonTree(QTreeView):
             super().keyPressEvent(event)
 
     def copy_value(self) -> None:
-        """Copy the selected value; a text without its quotes."""
+        """Copy the selected value, a moment later because it may be large."""
         node = self._model.node(self.currentIndex())
         if node is not None and not node.more:
-            value = node.value
-            text = without_half_pairs(value) if isinstance(value, str) else laid_out_json(json_text(value))
-            QGuiApplication.clipboard().setText(text)
+            self._copy.start(partial(_copied, node.value))
 
     def _open_menu(self, at: QPoint) -> None:
         if self.indexAt(at).isValid():

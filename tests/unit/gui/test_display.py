@@ -56,6 +56,7 @@ def broken(folder: Path, library: str) -> str:
         ({"WAYLAND_DISPLAY": "wayland-4711"}, ("the display “wayland-4711” cannot be reached", *WHAT_TO_DO)),
         ({"WAYLAND_DISPLAY": "wayland-47", "DISPLAY": ":4711"}, ("“wayland-47” or “:4711”", *WHAT_TO_DO)),
         ({"QT_QPA_PLATFORM": "nonsense"}, ("no platform “nonsense”", "QT_QPA_PLATFORM")),
+        ({"QT_QPA_PLATFORM": "linuxfb:fb=/dev/null"}, ("there is no screen", "linuxfb", *WHAT_TO_DO)),
     ],
     ids=str,
 )

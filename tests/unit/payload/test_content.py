@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker_core import zstandard_frames
 from monitoring.payload.content import BodyKind, read_content
 from monitoring.payload.rules import DecoderRule
-from monitoring.payload.tables import Table
+from monitoring.payload.tables import TABLE_CELLS_MAX, Table
 
 ORDER = {"id": 7, "customer": {"name": "王芳"}, "items": [1, 2.5, None, True]}
 PACKERS = {
@@ -136,11 +136,23 @@ def test_near_misses_say_what_is_wrong_with_them():
     assert "DOCTYPE" in read_content(entities).refusals[0][1]
 
 
-def test_xml_is_laid_out_without_changing_what_it_says():
-    text = read_content(b'<a x="1 &amp; 2"><b>one</b><c/><!-- n --><d><e>two &lt;</e></d></a>').text
-    assert text.splitlines() == [
-        '<a x="1 &amp; 2">', "  <b>one</b>", "  <c></c>", "  <!-- n -->", "  <d>", "    <e>two &lt;</e>", "  </d>", "</a>",
+def test_xml_is_laid_out_without_changing_what_is_written():
+    written = (
+        '<?xml version="1.0"?><?style a="b"?><a x=\'1 &amp; "2">\' y = "&#65;&#10;"><b>one\n two </b><c/><d  /><!-- n --> <e>'
+        "<f>two &lt;&#x41;</f></e><g> </g><h>3<![CDATA[<4>&]]> </h><i>mixed <j/> text</i ></a>\n<!-- end -->"
+    )
+    assert read_content(written.encode()).text.splitlines() == [
+        '<?xml version="1.0"?>', '<?style a="b"?>', '<a x=\'1 &amp; "2">\' y = "&#65;&#10;">', "  <b>one", " two </b>",
+        "  <c/>", "  <d  />", "  <!-- n -->", "  <e>", "    <f>two &lt;&#x41;</f>", "  </e>", "  <g> </g>",
+        "  <h>3<![CDATA[<4>&]]> </h>",
+        "  <i>mixed ", "    <j/>", "    text", "  </i >", "</a>", "<!-- end -->",
     ]  # fmt: skip
+
+
+def test_a_doctype_behind_much_else_is_refused_and_one_in_a_text_is_none():
+    entities = f'<!-- {"x" * 100_000} --><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'
+    assert "DOCTYPE" in read_content(entities.encode()).refusals[0][1]
+    assert read_content(b"<a><![CDATA[<!DOCTYPE a>]]></a>").kind is BodyKind.XML
 
 
 def test_lists_of_objects_and_separated_lines_are_tables():
@@ -149,6 +161,10 @@ def test_lists_of_objects_and_separated_lines_are_tables():
     table = read_content(b'id,name\r\n1,"a, b"\r\n2,"c\nd"\r\n', DecoderRule("*", reading="table")).table
     assert table == Table(("id", "name"), (("1", "a, b"), ("2", "c\nd")))
     assert read_content(b"a,b,c\n1,2,3\n").kind is BodyKind.TABLE
+    apart = read_content(json.dumps([{f"name{number}": number} for number in range(3_000)]).encode()).table
+    assert (len(apart.headings), apart.is_cut) == (3_000, True)
+    assert len(apart.rows) * len(apart.headings) <= TABLE_CELLS_MAX
+    assert apart.rows[1][:3] == ("", "1", "")
     assert read_content(b"Dear Ann, hello\nDear Bob, hello\n").kind is BodyKind.TEXT
 
 
@@ -161,6 +177,24 @@ def test_messagepack_is_known_and_gives_the_same_value(value):
 def test_messagepack_is_found_without_a_rule():
     packed = msgpack.packb({"when": b"\x01", 5: [float("inf")]})
     assert read_content(packed).value == {"when": "01", "5": ["inf"]}
+
+
+@pytest.mark.parametrize(
+    ("packed", "lines"),
+    [
+        (b"\x82\xa1k\x01\xa1k\x02", ['"k": 1,', '"k": 2']),
+        (b"\x82\x01\x02\xa11\x03", ['"1": 2,', '"1": 3']),
+        (b"\x81\x92\x01\xc3\x02", ['"[1, true]": 2']),
+        (b"\x81\xa1t\xd6\xff\x5a\x4a\xf6\xa5", ['"t": "2018-01-02 03:04:05+00:00"']),
+        (b"\x81\xa1t\xd7\xff" + (1 << 34).to_bytes(8), ['"t": "Timestamp(seconds=0, nanoseconds=1)"']),
+        (b"\x81\xa1t\xc7\x0c\xff\0\0\0\0\x7f" + b"\xff" * 7, [f'"t": "Timestamp(seconds={(1 << 63) - 1}, nanoseconds=0)"']),
+        (b"\x81\xa1t\xc7\x01\x05\xff", ['"t": [', "5,", '"ff"', "]"]),
+    ],
+    ids=["a name twice", "one name of two kinds", "a list as name", "time", "nanosecond", "year 292277026596", "extension"],
+)  # fmt: skip
+def test_messagepack_is_shown_with_each_member_and_each_digit(packed, lines):
+    found = read_content(packed, DecoderRule("*", reading="msgpack"))
+    assert [line.strip() for line in found.text.splitlines()[1:-1]] == lines
 
 
 @given(values)

@@ -71,6 +71,13 @@ def test_what_is_neither_says_so(body):
         parse(body)
 
 
+@pytest.mark.parametrize("end", ["", "\\", "\\\n"])
+def test_a_text_without_an_end_is_looked_for_once(end):
+    """At each of its quotes it would take hours."""
+    with pytest.raises(JsonBodyError):
+        parse(('{1:"' + '\\"' * 500_000 + end).encode())
+
+
 def test_endless_nesting_is_refused():
     with pytest.raises(JsonBodyError, match="64 levels"):
         parse(b"{0:" * 10_000)

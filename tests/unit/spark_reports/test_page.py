@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -65,6 +66,18 @@ def test_the_page_asks_the_network_for_nothing():
 def test_names_from_messages_stay_text():
     _, page = page_of(result_with())
     assert HOSTILE not in page
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_charts_get_names_without_tags_and_entities(language):
+    """Plotly makes bold words and links of them."""
+    name = '<a href="https://example.org">x</a> &lt;'
+    drawn = [ReportChart(kind, "A", kind, ValueUnit.COUNT, (ReportSeries(name, [name], [2.0]),)) for kind in ("bars", "lines")]
+    _, page = page_of(replace(result_with(), charts=tuple(drawn)), language)
+    for chart in json.loads(re.search(r'id="charts">(.*?)</script>', page, re.DOTALL)[1]):
+        (one,) = chart["series"]
+        escaped = '&lt;a href="https://example.org"&gt;x&lt;/a&gt; &amp;lt;'
+        assert (one["name"], one["x"], one["label"]) == (escaped, [escaped], name)
 
 
 def test_the_manifest_adds_up_and_says_partial():

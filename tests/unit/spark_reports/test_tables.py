@@ -3,17 +3,19 @@ import json
 import math
 import re
 import zipfile
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from broker_core.delimited_text import open_csv, read_csv
+from broker_core.errors import ReportError
 from spark_reports.chinese_words import word_in_chinese
-from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, write_table, write_workbook
+from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, with_dates, write_table, write_workbook
 from spark_reports.reports.common import table
 from spark_reports.reports.result import ReportTable
+from spark_reports.vocabulary import ValueUnit
 
 
 def test_both_files_hold_the_same_rows(tmp_path):
@@ -44,6 +46,34 @@ def test_times_are_written_where_the_system_has_no_zone_files(tmp_path, monkeypa
     assert [json.loads(line)["at"] for line in (tmp_path / "times.jsonl").read_text().splitlines()] == texts
     with (tmp_path / "times.csv").open(encoding="utf-8-sig", newline="") as file:
         assert [row["at"] or None for row in csv.DictReader(file)] == texts
+
+
+def test_times_beyond_the_calendar_are_text_in_all_forms(tmp_path):
+    seconds = [-(10**14) // 1_000, 253_402_300_800, (1 << 63) // 1_000_000, None]
+    at = pa.array([None if one is None else one * 1_000_000 for one in seconds], pa.timestamp("us", "UTC"))
+    day = pa.array([2_932_897, 0, -800_000, None], pa.date32())
+    usual = pa.array([datetime(2026, 3, 1, tzinfo=UTC)] * 4, pa.timestamp("us", "UTC"))
+    clock = pa.array([time(8)] * 4, pa.time64("us"))
+    data = pa.table({"at": at, "day": day, "usual": usual, "clock": clock})
+
+    write_table(ReportTable("times", "Times", data, {}, {}), tmp_path, json_lines=True)
+    units = dict.fromkeys(data.column_names, ValueUnit.TEXT)
+    write_workbook([ReportTable("times", "Times", data, units, {name: name for name in units})], tmp_path)
+
+    rows = [json.loads(line) for line in (tmp_path / "times.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["at"] for row in rows] == [
+        "-1199-02-15T14:13:20.000Z", "10000-01-01T00:00:00.000Z", "<value out of range: 9223372036854000>", None,
+    ]  # fmt: skip
+    assert [row["day"] for row in rows] == ["10000-01-01", "1970-01-01", "-0221-09-04", None]
+    assert with_dates(data).column("usual").type == usual.type
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
+        assert "10000-01-01T00:00:00.000Z" in book.read("xl/worksheets/sheet1.xml").decode()
+
+
+def test_a_time_beyond_the_calendar_in_a_list_is_refused_with_the_column():
+    data = pa.table({"seen": pa.array([[1 << 62]], pa.list_(pa.timestamp("us", "UTC")))})
+    with pytest.raises(ReportError, match="the column seen"):
+        with_dates(data)
 
 
 def nested_table():

@@ -31,6 +31,13 @@ def test_what_is_written_is_read_again(content):
     assert parse_config(format_config(content)) == content
 
 
+@pytest.mark.parametrize("end", ["", "\\", "\\\n"])
+def test_a_text_without_an_end_is_looked_for_once(end):
+    """At each of its quotes it would take hours."""
+    with pytest.raises(ValueError, match="line 1"):
+        parse_config('{1:"' + '\\"' * 500_000 + end)
+
+
 def test_a_lone_surrogate_is_written_as_it_was_read(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(r'{"\ud800@g":"a\udfffb","值":"😀"}', encoding="utf-8")

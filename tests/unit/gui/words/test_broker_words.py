@@ -8,7 +8,7 @@ import pytest
 
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.worker.attached.broker_figures import BrokerFigures
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_text, reasons_text
 from tests.support.languages import shown_in
 
 PARTLY = (
@@ -41,3 +41,11 @@ def test_a_fault_of_several_parts_is_translated_to_its_end(qapp, lag):
         text = broker_text(fault)
     assert "12" in text
     assert set(re.findall("[A-Za-z]+", text)) <= {"NameServer", "slaveReadEnable", "false"}
+
+
+@pytest.mark.parametrize("part", [" of ", "; ", "a of b; ", " Not all brokers answered, ", "the broker refused: "])
+def test_a_very_long_text_of_a_hostile_broker_is_shown_as_it_is(qapp, part):
+    """Its forms would take minutes of the window, or the depth of the stack."""
+    del qapp
+    text = part * 50_000
+    assert (broker_text(text), reasons_text(text)) == (text, text)

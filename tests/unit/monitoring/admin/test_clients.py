@@ -72,6 +72,11 @@ def test_any_text_is_taken_for_a_dump(text):
     assert len(read_stacks(text)) <= 2
 
 
+def test_a_dump_of_a_hostile_client_is_read_once():
+    """The square of its length would be hours."""
+    assert read_stacks("x" + " " * 1_000_000 + "x\n  at y") != []
+
+
 def test_a_retry_topic_is_no_disagreement():
     """Clients of remoting subscribe it by themselves, those of gRPC do not."""
     over_remoting = info("a", **{"orders": "*", "%RETRY%g": "*"})

@@ -27,6 +27,12 @@ def test_before_the_first_minute_there_are_no_put_times():
     assert runtime_of(answer(putMessageDistributeTime="null")).put_times == ()
 
 
+def test_put_times_of_a_hostile_broker_are_left_out():
+    """A search for the end of each bracket would take hours."""
+    given = "[" * 1_000_000 + "a]:5 [b]:" + "9" * 5_000 + " [c]:٣"
+    assert runtime_of(answer(putMessageDistributeTime=given)).put_times == (PutBucket("a", 5),)
+
+
 def test_a_figure_that_is_missing_or_none_is_unknown():
     runtime = runtime_of(answer(a="x"))
     assert math.isnan(runtime.number("a"))

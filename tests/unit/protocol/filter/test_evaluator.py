@@ -80,6 +80,12 @@ def test_a_property_is_read_as_the_constant_demands(value, constant, expected):
     assert outcome(f"a = {constant}", {"a": value}) == expected
 
 
+@pytest.mark.parametrize("value", ["0" * 300_000 + "!", "0x" + "f" * 300_000 + "!", "." + "9" * 300_000 + "!"])
+def test_a_long_text_that_is_no_number_is_read_once(value):
+    """The square of its length would be hours."""
+    assert not compile_filter("a > 1.5").matches({"a": value})
+
+
 def test_not_a_number_is_the_greatest_and_minus_zero_less_than_zero():
     assert outcome("a > b", {"a": "NaN", "b": "Infinity"}) == "true"
     assert outcome("a >= b", {"a": "NaN", "b": "NaN"}) == "true"

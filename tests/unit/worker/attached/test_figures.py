@@ -390,6 +390,8 @@ def test_disk_and_latency_are_those_of_the_worst_broker(figures):
     assert math.isnan(figures.snapshot().totals["put_p99_ms"]), "nothing was put, or no minute is over yet"
     figures.take_runtime("b", {"putLatency99": "0.00", "putMessageDistributeTime": busy})
     assert figures.snapshot().totals["put_p99_ms"] == 0
+    figures.take_runtime("b", {"putLatency99": "0.00", "putMessageDistributeTime": f"[a]:{'9' * 5_000}"})
+    assert figures.snapshot().totals["put_p99_ms"] == 0
     figures.take_runtime("b", {"putLatency99": "none", "commitLogDiskRatio": "0.2"})
     assert not figures.snapshot().totals.keys() & {"put_p99_ms", "disk_total_bytes", "disk_used_bytes"}
 
