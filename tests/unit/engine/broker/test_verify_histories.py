@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.index_file import index_files
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.inspection.queue_reader import QueueReaders
@@ -96,7 +97,13 @@ def damages(root: Path) -> Iterator[str]:
         places = {"size": physical - base, "magic code": physical - base + 4, "body": body_at}
         with path.open("rb") as file:
             topic = os.pread(file.fileno(), topic_bytes, topic_at).decode()
-        if (topic, physical) in in_queues:  # what a deleted topic's record says of its queue can be compared with nothing
+            properties = os.pread(
+                file.fileno(), int(window.heads.properties_bytes[row]), int(window.heads.properties_position[row])
+            )
+        # What a deleted topic's record says of its queue can be compared with nothing. A property that names the record's own
+        # topic says the same once more.
+        further = {name for name, _queue_id, _offset in further_queues(int(window.heads.queue_id[row]), properties)}
+        if (topic, physical) in in_queues and topic not in further:
             places["queue offset"] = physical - base + 27
         for name, place in places.items():
             with changed(path, place, lambda data: bytes((data[0] ^ 0x41,))):
