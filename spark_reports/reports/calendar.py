@@ -221,7 +221,7 @@ def _days(days: pa.Table) -> ReportChart:
     values = [float(value) for value in days["store_bytes"].to_pylist()]
     return ReportChart(
         "days", "Stored bytes by day", "stack", ValueUnit.BYTES, (ReportSeries("stored", _noons(days), values),),
-        "One bar is one day.", words=True,
+        "Counted by day.", words=True,
     )  # fmt: skip
 
 

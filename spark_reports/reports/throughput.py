@@ -170,7 +170,7 @@ def _findings(by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table, by_
 
 def _charts(traffic: pa.Table, by_topic: pa.Table, by_topic_tag: pa.Table, by_host: pa.Table) -> tuple[ReportChart, ...]:
     seconds, width = _bucket(traffic["minute"])
-    note = f"One bar is one {width}." if width != "7 days" else "One bar is 7 days."
+    note = f"Counted by {width}."
     names = by_topic["topic"].to_pylist()[:CHART_TOPICS_MAX]
     messages, stored = (_stack(traffic, column, names, seconds) for column in ("messages", "store_bytes"))
     by_tag = by_topic_tag.slice(0, CHART_BARS_MAX)

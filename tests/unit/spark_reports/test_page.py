@@ -42,7 +42,7 @@ def result_with(rows=3):
         {"topic": "Topic", "messages": "Messages"},
     )
     chart = ReportChart(
-        "messages", "Messages", "stack", ValueUnit.COUNT, (ReportSeries(HOSTILE, [0], [1.0]),), "One bar is one minute."
+        "messages", "Messages", "stack", ValueUnit.COUNT, (ReportSeries(HOSTILE, [0], [1.0]),), "Counted by minute."
     )
     skips = (Skip("outside the time range", 4, 400, damaged=False), Skip("zeros", 1, 9, True, "/store", 77))
     return ReportResult(3, 0, 60_000, skips, (KeyFigure(3, ValueUnit.COUNT, "messages"),), ("3 of 3.",), (chart,), (table,))

@@ -86,7 +86,7 @@ def test_charts_add_up_to_the_tables():
 
 def test_long_ranges_are_drawn_in_wider_bars():
     result = result_of(traffic("a", None, 1, 1), traffic("a", None, 1, 1) | {"minute": MINUTE.replace(month=5)})
-    assert result.charts[0].note == "One bar is one 6 hours."
+    assert result.charts[0].note == "Counted by 6 hours."
 
 
 def test_skipped_rows_are_told_apart_from_damage():
