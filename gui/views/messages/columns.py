@@ -41,7 +41,7 @@ def message_columns(
             whole=True,
         ),
         Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=124),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=82),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=94),
         number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=58, gives_way=3),
         number_column("offset", "Offset", lambda row: row.queue_offset, width=70, gives_way=2),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),

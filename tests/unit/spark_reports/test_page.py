@@ -92,7 +92,7 @@ def test_the_manifest_adds_up_and_says_partial():
 def test_a_page_in_chinese_keeps_names_and_figures():
     _, page = page_of(result_with(), "zh")
     assert '<html lang="zh-CN">' in page
-    for words in ("吞吐随时间变化", "每条代表一分钟。", "在时间范围之外", "按主题", "= 3 在本报表中 + 4 略去"):
+    for words in ("吞吐随时间变化", "按分钟统计。", "在时间范围之外", "按主题", "= 3 在本报表中 + 4 略去"):
         assert words in page
     assert Links(page).found == Links(page_of(result_with())[1]).found
 
