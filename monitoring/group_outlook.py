@@ -58,6 +58,8 @@ class GroupOutlook:
     """None: unknown, or nothing waits."""
     help: Help | None = None
     """None: nothing is needed, or too little is known."""
+    consumed_rate: float = math.nan
+    """Messages/s that the group consumes, since the newest turn of its lag; NaN if unknown."""
 
     @property
     def drained_in_ms(self) -> float:
@@ -79,9 +81,20 @@ def group_outlook(history: History, state: ClusterState, group: str) -> GroupOut
     found = history.forecast(lag_series(group), float(state.group_lag_messages[row]))
     positions = np.flatnonzero(np.asarray(state.catalog.position_group, np.int64) == row)
     slowest = _slowest(history, state, positions, found)
-    members = int(state.group_members[row])
-    out_rate = history.mean(f"group:{group}.got_rate", found.known_ms) if not math.isnan(found.known_ms) else math.nan
-    return GroupOutlook(found, slowest, _help(state, positions, found, slowest, _Consumption(members, out_rate)))
+    consumption = _Consumption(int(state.group_members[row]), _consumed_rate(history, state, positions, found))
+    return GroupOutlook(found, slowest, _help(state, positions, found, slowest, consumption), consumption.rate)
+
+
+def _consumed_rate(history: History, state: ClusterState, positions: Ints, found: Forecast) -> float:
+    """What comes in, less what the lag grows by.
+
+    What the clients are sent says less: each of them holds up to 1,000 messages of a queue before it processes them.
+    """
+    if math.isnan(found.slope) or math.isnan(found.known_ms) or not len(positions):
+        return math.nan
+    topics = {state.catalog.topics[topic] for topic in _own_topics(state, positions).tolist()}
+    arriving = sum(history.mean(f"topic:{topic}.put_rate", found.known_ms) for topic in topics)
+    return max(0.0, arriving - found.slope)
 
 
 def _slowest(history: History, state: ClusterState, positions: Ints, found: Forecast) -> QueueDrain | None:
@@ -129,9 +142,15 @@ def _help(state: ClusterState, positions: Ints, found: Forecast, slowest: QueueD
     return Help(HelpKind.MORE_CONSUMERS, queues, max(1, wanted - now.members))
 
 
-def _queues_max(state: ClusterState, positions: Ints) -> int:
-    """Queues of the group's topic with most of them; its retry topic does not count."""
+def _own_topics(state: ClusterState, positions: Ints) -> Ints:
+    """The topic of each of the group's queues; those of its retry topics are left out."""
     topics = np.asarray(state.catalog.queue_topic, np.int64)[np.asarray(state.catalog.position_queue, np.int64)[positions]]
-    names = state.catalog.topics
-    own = [int(topic) for topic in topics.tolist() if not names[topic].startswith(reserved.RETRY_PREFIX)]
-    return int(np.bincount(own).max()) if own else 0
+    is_own = [not name.startswith(reserved.RETRY_PREFIX) for name in state.catalog.topics]
+    own: Ints = topics[np.array(is_own, bool)[topics]]
+    return own
+
+
+def _queues_max(state: ClusterState, positions: Ints) -> int:
+    """Queues of the group's topic with most of them."""
+    own = _own_topics(state, positions)
+    return int(np.bincount(own).max()) if len(own) else 0

@@ -14,6 +14,7 @@ from broker_core.api import RunningInfo
 from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
+from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import MEMBERS_UNLISTED, ClusterState, Ints, are_members_known
@@ -147,6 +148,11 @@ _HEALTH = {
     LagOutlook.DRAINING: GroupHealth.DRAINING,
     LagOutlook.GROWING: GroupHealth.GROWING,
 }
+
+
+def out_rate(group: GroupRow, outlook: GroupOutlook) -> float:
+    """Messages/s that a group consumes; until that is known, those that its clients are sent."""
+    return group.got_rate if math.isnan(outlook.consumed_rate) else outlook.consumed_rate
 
 
 def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:

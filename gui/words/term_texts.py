@@ -60,7 +60,10 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "The offset that the group committed: the next message it wants. What it works on is not committed yet. [offset]"
         ),
         "Groups with lag": "Groups that consume the topic, largest lag first, with the messages they are behind.",
-        "Out": "Messages that the group was sent, mean over the last 4 s. [messages/s]",
+        "Out": (
+            "Messages that the group consumes: those that come in, less what its lag grows by, since the lag turned. Until "
+            "that is known: messages that its clients were sent. [messages/s]"
+        ),
         "In": "Messages written to the queues of the topic, mean over the last 4 s. [messages/s]",
         "In /s": (
             "Messages written, mean over the last 4 s. Of an attached cluster queues are looked at in turn, so a rate may come "

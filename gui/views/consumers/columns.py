@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from broker_core.worker.questions.administration import GRPC
-from gui.models.consumers import GroupHealth, GroupRow, MemberRow, PositionRow, SubscriptionRow, group_health
+from gui.models.consumers import (
+    GroupHealth,
+    GroupRow,
+    MemberRow,
+    PositionRow,
+    SubscriptionRow,
+    group_health,
+    out_rate,
+)
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicQueueRow
 from gui.theme.tokens import State
@@ -118,7 +126,16 @@ def group_columns(
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
-        number_column("out", "Out", lambda row: row.got_rate, rate_text, dim=True, width=60),
+        Column(
+            "out",
+            "Out",
+            lambda row: rate_text(out_rate(row, outlook(row))),
+            # As for the forecast below.
+            sort=lambda row: row.got_rate,
+            right=True,
+            dim=True,
+            width=60,
+        ),
         Column(
             "trend",
             "Trend",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
-from gui.models.consumers import GroupRow, PositionRow
+from gui.models.consumers import GroupRow, PositionRow, out_rate
 from gui.operations.history import ChartHistory, EventMarks, not_read
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_link import ChartLink
@@ -164,7 +164,7 @@ class LagPanel(Panel):
         }  # fmt: skip
         self.facts = {key: _Fact(name) for key, name in names.items()}
         self.facts["standing"].hide()
-        self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Out"})
+        self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Delivered"})
         self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
         self.by_queue = QueueLines(context, link, self)
         self._chart_title = label(role="panel-title")
@@ -229,7 +229,7 @@ class LagPanel(Panel):
         facts["drains"].set(*self._drain_text(self.outlook))
         facts["drains"].setToolTip(tip_text(explained(self.outlook, self._context.queue_text)))
         facts["in"].set(rate_number(group.in_rate), "/s")
-        facts["out"].set(rate_number(group.got_rate), "/s")
+        facts["out"].set(rate_number(out_rate(group, self.outlook)), "/s")
         facts["members"].set(online_text(group.members))
         advice = [slowest_text(self.outlook.slowest, self._context.queue_text), help_text(self.outlook.help)]
         self.advice.setText(" · ".join(part for part in advice if part))

@@ -24,6 +24,8 @@ class Group:
     consumed: list[int]
     members: int
     lag: int = 10_000
+    sent: int = 0
+    """Messages/s that the members were sent and have not processed."""
 
     def outlook(self) -> GroupOutlook:
         queues, history = len(self.arriving), History()
@@ -50,7 +52,7 @@ class Group:
             taken_ms=1_000_000 + second * 1_000,
             queues={"min_offset": column([0] * len(ends)), "max_offset": column(ends), "last_store_ms": column(none)},
             topics={"put_messages": column([sum(ends)]), "put_bytes": column([0]), "got_messages": column([sum(offsets)])},
-            groups={"members": column([self.members]), "got_messages": column([sum(offsets)])},
+            groups={"members": column([self.members]), "got_messages": column([sum(offsets) + self.sent * second])},
             positions={"offset": column(offsets), "next_store_ms": column(none), "owner": column(none)},
             owners=[],
             totals={},
@@ -64,6 +66,16 @@ def test_a_group_is_drained_when_its_slowest_queue_is():
     assert (found.slowest.topic, found.slowest.queue_id) == ("orders", 1)
     assert found.drained_in_ms == pytest.approx((10_000 - 50 * 59) / 50 * 1_000, rel=0.02)
     assert found.help is None
+
+
+@pytest.mark.parametrize("sent", [0, 103])
+def test_what_a_group_consumes_is_what_comes_in_less_the_growth_of_its_lag(sent):
+    # 298/s arrive; what waits at the clients is not consumed, and the 2 members consume 97/s each, so that 4 are enough.
+    found = Group([149, 149], [97, 98], members=2, lag=1_000, sent=sent)
+    assert found.outlook().consumed_rate == pytest.approx(195, rel=0.02)
+    more = Group([75] * 4 + [0] * 4, [49] * 4 + [0] * 4, members=2, lag=1_000, sent=sent).outlook().help
+    assert more is not None
+    assert (more.kind, more.more) == (HelpKind.MORE_CONSUMERS, 2)
 
 
 def test_one_queue_that_does_not_drain_has_no_end():
