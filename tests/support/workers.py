@@ -19,6 +19,7 @@ GROUPS = {"tests/spark/test_report.py": "", "tests/spark/": "one Java machine"}
 """Beginnings of test ids that one process runs as one group; the first that fits counts, empty: the file is the group."""
 FIRST = ("tests/spark/", "tests/interop/", "tests/crash/", "tests/e2e/", "tests/gui/", "tests/golden/", "tests/unit/")
 """Folders by the time of their longest group, so that no process is left with a long one at the end."""
+SPREAD = "tests/unit/"
 
 
 def worker_count() -> int:
@@ -44,14 +45,14 @@ def begun_elsewhere(read: list[_Node], worker: Mapping[str, Any]) -> list[_Node]
 def long_ones_first(items: list[pytest.Item]) -> None:
     """Sort tests by folder and file, in whatever order the files were read; the order within a file stays.
 
-    Files of one room, which mostly wait or mostly compute, are spread over their folder: side by side they would leave the
-    processors idle, or crowd them.
+    Files of one room of the unit tests, which mostly wait or mostly compute, are spread: side by side they would leave the
+    processors idle, or crowd them. Files of other folders follow each other, because they share what a file has started.
     """
-    items.sort(key=lambda item: (_rank(item.nodeid, FIRST), _spread(item.nodeid.partition("::")[0])))
+    items.sort(key=lambda item: (_rank(item.nodeid, FIRST), *_place(item.nodeid.partition("::")[0])))
 
 
-def _spread(path: str) -> tuple[int, str]:
-    return zlib.crc32(path.encode()), path
+def _place(path: str) -> tuple[int, str]:
+    return zlib.crc32(path.encode()) if path.startswith(SPREAD) else 0, path
 
 
 def _rank(test_id: str, starts: Sequence[str]) -> int:
