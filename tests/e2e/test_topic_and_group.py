@@ -149,7 +149,7 @@ def test_members_tell_what_they_do_and_go_to_the_offsets_they_are_told(app: App)
 
             client = page.dialogs.client(GROUP, page.members.rows[0])
             app.until(lambda: client.info is not None, "the client does not tell")
-            assert "RUNNABLE" in client.stacks.toPlainText()
+            app.until(lambda: "RUNNABLE" in client.stacks.toPlainText(), "the stacks are not shown")
             client.accept()
 
             group_page(app, tab="ownership")
