@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
@@ -14,19 +13,10 @@ from broker_core.platform import event_loops, signals
 
 _T = TypeVar("_T")
 
-SWITCH_SECONDS = 0.000_5
-"""So long another thread runs Python while the loop waits for its turn. Python's own 5 ms are the p99.9 of puts then."""
-
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """A uvloop loop, or asyncio's own on systems without uvloop."""
     return event_loops.new_loop()
-
-
-def serving_runner() -> asyncio.Runner:
-    """Runs what serves clients, beside threads that write the history and the files."""
-    sys.setswitchinterval(SWITCH_SECONDS)
-    return asyncio.Runner(loop_factory=new_event_loop)
 
 
 def on_stop_signals(loop: asyncio.AbstractEventLoop, stop: Callable[[str], None]) -> None:

@@ -83,9 +83,9 @@ def run_worker(options: WorkerOptions) -> int:
     worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
     worker.say_hello()
     # The engine is imported after Hello, so that the window knows that the process lives.
-    from broker_core.transport.event_loop import serving_runner
+    from broker_core.transport.event_loop import new_event_loop
 
-    with serving_runner() as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(worker.run())
 
 

@@ -15,7 +15,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
-from broker_core.transport.event_loop import on_stop_signals, serving_runner, unless_stopped
+from broker_core.transport.event_loop import new_event_loop, on_stop_signals, unless_stopped
 from broker_core.worker.logs import start_logging
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) 
     the history of the store; None: none is kept.
     """
     start_logging(None)
-    with faults_noted(config.store), serving_runner() as runner:
+    with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(config, open_history if config.keep_history else None))
     return 0
 
