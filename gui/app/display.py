@@ -43,8 +43,8 @@ def explained_start() -> Iterator[None]:
     finally:
         qInstallMessageHandler(before)
         has_screen = QGuiApplication.instance() is None or QGuiApplication.primaryScreen() is not None
-        told = lines if has_screen else [f"orbit: there is no screen to show a window on: {'; '.join(texts)} ({WITHOUT})"]
-        sys.stderr.write("".join(f"{line}\n" for line in told))
+        written = lines if has_screen else [f"orbit: there is no screen to show a window on: {'; '.join(texts)} ({WITHOUT})"]
+        sys.stderr.write("".join(f"{line}\n" for line in written))
     if not has_screen:
         raise SystemExit(EXIT_CODE)
 

@@ -1,4 +1,4 @@
-"""What nothing caught is told in the window, and leaves nothing of Qt behind."""
+"""An error that no code caught is shown in the window, and leaves no object of Qt behind."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from gui.app.uncaught_errors import UncaughtErrors
 class _Frame:
     def __init__(self, host: QWidget) -> None:
         self.host = host
-        self.told: list[str] = []
+        self.shown: list[str] = []
 
     def notify(self, words, **_how) -> None:
-        self.told.append(words())
+        self.shown.append(words())
 
 
 class _Broken(QWidget):
@@ -49,5 +49,5 @@ def test_a_painter_goes_with_the_paint_event_that_failed(qtbot, frame):
     broken = _Broken()
     qtbot.addWidget(broken)
     broken.show()
-    qtbot.waitUntil(lambda: frame.told == ["Orbit made a mistake: OverflowError: QPainter has no such number"])
+    qtbot.waitUntil(lambda: frame.shown == ["Orbit made a mistake: OverflowError: QPainter has no such number"])
     assert [painter() for painter in broken.used] == [None]

@@ -1,4 +1,4 @@
-"""What a process has no more of is told in a line, with the limit."""
+"""A process that gets no more memory, addresses or threads says so in one line, with the limit."""
 
 from __future__ import annotations
 

@@ -417,8 +417,9 @@ class EmbeddedBroker:
 
         content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
-        if not self.store.ended_cleanly:
-            self._bring_offsets_into_queues()
+        if not self.store.ended_cleanly and (moved := self.offsets.bring_into(self.store.stored_max_offset)):
+            text = f"config/{OFFSETS_FILE} holds offsets beyond the end of their queues, moved to it"
+            self._files.report(f"{text}: {_some(moved)}")
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
@@ -426,23 +427,6 @@ class EmbeddedBroker:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
         return contained
-
-    def _bring_offsets_into_queues(self) -> None:
-        """Move offsets beyond the end of their queue to it, after a crash that took the end of the log.
-
-        Else their groups would miss what is sent until the queue gets there. The services of system groups do it themselves.
-        After a clean end nothing is lost: such offsets are of a wild commit or a deleted topic, and are shown as what they are.
-        """
-        moved: list[str] = []
-        for topic, group, queues in self.offsets.items():
-            for queue_id, offset in [] if names.is_system_group(group) else list(queues.items()):
-                end = max(self.store.max_offset(topic, queue_id), 0)
-                if offset > end:
-                    self.offsets.put(group, topic, queue_id, end)
-                    moved.append(f"{topic}@{group} {queue_id}: {offset:,} to {end:,}")
-        if moved:
-            text = f"config/{OFFSETS_FILE} holds offsets beyond the end of their queues, moved to it"
-            self._files.report(f"{text}: {_some(moved)}")
 
     def _restore_topics(self, *, is_lost: bool) -> None:
         """Add topics that have queues but no config: a crash came between their first message and the write of the table."""

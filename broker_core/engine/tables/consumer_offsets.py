@@ -20,7 +20,7 @@ from typing import Any
 from broker_core.engine.nameserver.registration import DataVersion
 from broker_core.engine.store.config_file import ConfigRule, object_in, whole_number
 from broker_core.errors import CodecError
-from broker_core.protocol.names import LMQ_PREFIX, REVIVE_GROUP
+from broker_core.protocol.names import LMQ_PREFIX, REVIVE_GROUP, is_system_group
 
 OFFSETS_FILE = "consumerOffset.json"
 LIGHT_OFFSETS_FILE = "lmqConsumerOffset.json"
@@ -86,6 +86,24 @@ class ConsumerOffsets:
     def items(self) -> list[tuple[str, str, dict[int, int]]]:
         """All offsets as ``(topic, group, {queue id: offset})``; the dictionaries are the live ones, not to be changed."""
         return [(topic, group, self._table[topic + SEPARATOR + group]) for topic, group in self._pairs()]
+
+    def bring_into(self, end: Callable[[str, int], int]) -> list[str]:
+        """Move offsets beyond the end of their queue to it, after a crash that took the end of the log; returns which.
+
+        Else their groups would miss what is sent until the queue gets there. The services of system groups do it themselves.
+        After a clean end nothing is lost: such offsets are of a wild commit or a deleted topic, and are shown as what they are.
+
+        Args:
+            end: Returns the offset of a queue's next message, hidden ones included.
+        """
+        moved: list[str] = []
+        for topic, group, queues in self.items():
+            for queue_id, offset in [] if is_system_group(group) else list(queues.items()):
+                last = max(end(topic, queue_id), 0)
+                if offset > last:
+                    self.put(group, topic, queue_id, last)
+                    moved.append(f"{topic}@{group} {queue_id}: {offset:,} to {last:,}")
+        return moved
 
     def forget(self, group: str, topic: str, queue_id: int) -> None:
         """Remove the offset of one queue."""

@@ -8,19 +8,19 @@ from tests.support.fake_broker import JSTACK, running_info
 
 
 def test_what_a_java_client_tells_is_read():
-    told = read_running_info("c1", emit(running_info("c1", stacks=True)))
-    assert (told.version, told.threads, told.is_orderly) == ("V4_9_8", 20, False)
-    assert (told.consumed_rate, told.failed_rate, told.consume_ms, told.held_messages) == (190.0, 2.2, 20.8, 12)
-    assert told.subscriptions == (("payments", "*"),)
-    assert (told.queues[0].topic, told.queues[0].queue_id, told.queues[0].commit_offset) == ("payments", 0, 5)
-    assert told.stacks == JSTACK
+    found = read_running_info("c1", emit(running_info("c1", stacks=True)))
+    assert (found.version, found.threads, found.is_orderly) == ("V4_9_8", 20, False)
+    assert (found.consumed_rate, found.failed_rate, found.consume_ms, found.held_messages) == (190.0, 2.2, 20.8, 12)
+    assert found.subscriptions == (("payments", "*"),)
+    assert (found.queues[0].topic, found.queues[0].queue_id, found.queues[0].commit_offset) == ("payments", 0, 5)
+    assert found.stacks == JSTACK
 
 
 def test_what_a_client_leaves_out_is_unknown():
-    told = read_running_info("c", b"{}")
-    assert (told.threads, told.start_ms, told.queues, told.stacks) == (-1, -1, (), "")
-    assert math.isnan(told.consumed_rate)
-    assert math.isnan(told.consume_ms)
+    found = read_running_info("c", b"{}")
+    assert (found.threads, found.start_ms, found.queues, found.stacks) == (-1, -1, (), "")
+    assert math.isnan(found.consumed_rate)
+    assert math.isnan(found.consume_ms)
 
 
 def test_what_is_no_object_is_refused():
