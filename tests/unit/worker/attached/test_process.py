@@ -1,6 +1,7 @@
 """The real worker process, attached to our own broker: the window's end cannot tell it from an engine."""
 
 import asyncio
+import re
 import textwrap
 
 import pytest
@@ -83,19 +84,21 @@ def test_a_second_one_on_the_same_folder_reads_what_the_first_records(tmp_path, 
 
 def test_names_are_told_before_anything_more_is_asked(tmp_path, engine):
     prelude = textwrap.dedent("""
+        import sys
         from broker_core.worker.attached.sampling import Sampling
         from broker_core.worker.channel.worker_end import ChannelWriter
         start, send, looks = Sampling.start, ChannelWriter.send, iter([False] * 20)
         order = []
         ChannelWriter.is_idle = property(lambda self: next(looks, True))
         ChannelWriter.send = lambda self, message: (order.append(type(message).__name__), send(self, message))[1]
-        Sampling.start = lambda self: (print("told", *order, file=__import__("sys").stderr, flush=True), start(self))[1]
+        Sampling.start = lambda self: (sys.stderr.write(f"told {' '.join(order)}\\n"), start(self))[1]
     """)
+    told = re.compile(r"told (.*)\n")  # whole: the file is read while it is written
     line = ["--connect", engine.wait_ready().name_server]
     with WorkerDriver(tmp_path / "attached", line, prelude=prelude) as worker:
         worker.wait(lambda: put_messages(worker) >= 0)
-        worker.wait(lambda: "told" in worker.error_log.read_text())  # the window may have the figures before
-        assert "told Hello Stage Ready Catalog Snapshot\n" in worker.error_log.read_text()
+        worker.wait(lambda: told.search(worker.error_log.read_text()))  # the window may have the figures before
+        assert told.search(worker.error_log.read_text())[1] == "Hello Stage Ready Catalog Snapshot"
 
 
 def test_without_a_name_server_it_says_why_and_still_ends(tmp_path):
