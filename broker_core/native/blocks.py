@@ -1,4 +1,4 @@
-"""Blocks of units in memory that never moves: 64 units, or 2, 4, 8 … times as many.
+"""Blocks of units in memory that never moves: 32 units, or 2, 4, 8 … times as many.
 
 Neighbours that are free become one block again (a buddy allocator), and pages that are free go back to the system. So the
 memory follows what is in use, however the sizes change.
@@ -13,11 +13,11 @@ from typing import Final
 from broker_core.native.records import UNIT_BYTES
 from broker_core.native.reserved import Reserved
 
-SMALLEST_UNITS: Final = 64
+SMALLEST_UNITS: Final = 32
 SMALLEST_BYTES: Final = SMALLEST_UNITS * UNIT_BYTES
-_TOP_LEVEL: Final = 24
+_TOP_LEVEL: Final = 25
 """The whole of it is one block of this level: 20 GiB, a thousand million units."""
-_LEAST_LEVEL: Final = 16
+_LEAST_LEVEL: Final = 17
 """80 MiB, for a process whose address space is limited."""
 _PAGES_LEVEL: Final = (mmap.PAGESIZE // math.gcd(mmap.PAGESIZE, SMALLEST_BYTES)).bit_length() - 1
 """Blocks from this level on are whole pages."""

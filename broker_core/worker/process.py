@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.errors import BugError, OrbitError, WorkerError
+from broker_core.platform import memory
 from broker_core.worker.channel.schema import PROTOCOL_VERSION, Cancel, Failure, Reply, Request, WindowMessage
 from broker_core.worker.channel.worker_end import ChannelReader, ChannelWriter, take_channel
 from broker_core.worker.logs import log_file_of, start_logging
@@ -79,6 +80,7 @@ class Answers(Protocol):
 def run_worker(options: WorkerOptions) -> int:
     """Run the worker until its end; returns the exit code of the process."""
     files = take_channel()
+    memory.bound_heap()
     start_logging(log_file_of(options.config.store.root, options.log_directory))
     worker = _Worker(options, input_fd=files.input_fd, output_fd=files.output_fd)
     worker.say_hello()

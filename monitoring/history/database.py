@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -81,21 +83,28 @@ class Numbers:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._subjects = {(kind, name): number for number, kind, name in connection.execute("SELECT * FROM subjects")}
+        self._subjects: dict[str, dict[str, int]] = defaultdict(dict)
+        self._next_subject = 1
+        for number, kind, name in connection.execute("SELECT * FROM subjects"):
+            self._note(number, kind, name)
         self._clients = {name: number for number, name in connection.execute("SELECT * FROM clients")}
         self._layouts = {text: number for number, text in connection.execute("SELECT * FROM layouts")}
 
     def subjects(self, kind: str, names: Iterable[str]) -> list[int]:
         """Numbers of subjects; new ones are stored."""
-        wanted = [(kind, name) for name in names]
-        new = [key for key in wanted if key not in self._subjects]
+        known, wanted = self._subjects[kind], list(names)
+        new = dict.fromkeys(name for name in wanted if name not in known)
         if new:
-            begin = max(self._subjects.values(), default=0) + 1
-            rows = [(number, *key) for number, key in enumerate(dict.fromkeys(new), begin)]
+            rows = [(number, kind, name) for number, name in enumerate(new, self._next_subject)]
             with transaction(self._connection):
                 self._connection.executemany("INSERT INTO subjects VALUES (?, ?, ?)", rows)
-            self._subjects.update(((key_kind, name), number) for number, key_kind, name in rows)
-        return [self._subjects[key] for key in wanted]
+            for row in rows:
+                self._note(*row)
+        return [known[name] for name in wanted]
+
+    def _note(self, number: int, kind: str, name: str) -> None:
+        self._subjects[kind][sys.intern(name)] = number
+        self._next_subject = max(self._next_subject, number + 1)
 
     def client(self, name: str) -> int:
         return self._number("clients", self._clients, name)

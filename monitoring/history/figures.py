@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -44,9 +45,10 @@ class Names:
         self.catalog = catalog
         topics, groups = catalog.topics, catalog.groups
         places = zip(catalog.queue_topic, catalog.queue_id, strict=True)
-        self.queues = [f"{topics[topic]}/{queue_id}" for topic, queue_id in places]
+        self.queues = [sys.intern(f"{topics[topic]}/{queue_id}") for topic, queue_id in places]
+        """Interned, as the positions: the database knows their numbers by the same names, and the next catalog has them too."""
         positions = zip(catalog.position_group, catalog.position_queue, strict=True)
-        self.positions = [f"{groups[group]}/{self.queues[queue]}" for group, queue in positions]
+        self.positions = [sys.intern(f"{groups[group]}/{self.queues[queue]}") for group, queue in positions]
 
 
 def samples_of(state: ClusterState, names: Names, client_number: Callable[[str], int]) -> list[KindSample]:

@@ -11,15 +11,19 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from struct import Struct
 
 import numpy as np
 
+from broker_core.platform import memory
 from broker_core.worker.questions.figures import Catalog
 from monitoring.history.database import PRESENT, Numbers, set_meta, transaction
 from monitoring.history.figures import KindSample, Names, samples_of
 from monitoring.history.open_block import OpenBlock, SubjectRows
 from monitoring.history.tiers import GAP_MS, TIERS, encode
 from monitoring.state import ClusterState
+
+_LAYOUT = Struct("<q")
 
 _HELD_BEFORE = """
 SELECT old.subject, old.layout, old.data FROM subjects JOIN points AS old ON old.rowid=(
@@ -108,8 +112,8 @@ class Recorder:
         """Writes of samples to the disk."""
         self._is_torn = False
         """Whether samples of a run that ended with an error may still be in the journal."""
-        self._held: dict[int, tuple[int, bytes]] = {}
-        """Constant values of a subject since its last row: layout and data."""
+        self._held: dict[int, bytes] = {}
+        """Constant values of a subject since its last row: layout and data, in one piece because there are thousands."""
         self._replay()
 
     def add(self, state: ClusterState) -> None:
@@ -218,6 +222,7 @@ class Recorder:
                         self._replaced.end()
                 self.block = None
             self.writes += 1
+            memory.trim_heap()
         except BaseException:
             self.forget()
             raise
@@ -230,8 +235,9 @@ class Recorder:
         gone: list[RowTuple] = []
         for subject in [subject for subject in self._held if subject not in seen]:
             # The subject is gone: its values are unknown from here on.
-            layout, data = self._held.pop(subject)
-            gone.append((0, subject, block.begin, 1, layout, np.full(len(data) // 8, np.nan).tobytes()))
+            held = self._held.pop(subject)
+            figures = (len(held) - _LAYOUT.size) // 8
+            gone.append((0, subject, block.begin, 1, _LAYOUT.unpack_from(held)[0], np.full(figures, np.nan).tobytes()))
         yield gone
 
     def _rows_of(self, block: OpenBlock, part: SubjectRows) -> list[RowTuple]:
@@ -248,15 +254,15 @@ class Recorder:
                 continue
             first = values[0, column]
             data = first.astype("<f8").tobytes()
-            before = self._held.get(subject)
-            if before == (layout, data):
+            before, held = self._held.get(subject), _LAYOUT.pack(layout) + data
+            if before == held:
                 continue
             if np.isnan(first).all():
                 self._held.pop(subject, None)
                 if before is None:
                     continue
             else:
-                self._held[subject] = (layout, data)
+                self._held[subject] = held
             made.append((0, subject, block.begin, 1, layout, data))
         return made
 

@@ -37,7 +37,7 @@ PRE_BLANK_SIZE = 0x7FFFFFFF
 PRE_BLANK = UNIT.pack(0, PRE_BLANK_SIZE, 0)
 """Fills a file before the first unit of a queue whose older files are deleted (docs/spec/store.md §4.4)."""
 
-KEPT_UNITS = 32
+KEPT_UNITS = 16
 """Written units kept in memory for the consumers that keep up: half of the smallest block."""
 UNWRITTEN_UNITS_MAX = (16 << 20) // UNIT_BYTES
 """A put that finds more unwritten units in memory writes the queue."""

@@ -95,8 +95,13 @@ class StatsWindows:
         if not due:
             return
         old = self._newest
-        # Unchanged values are shared by all readings, so that a day of them takes little memory.
-        self._newest = {key: known if (known := old.get(key)) == value else value for key, value in self._read().items()}
+        # Keys and unchanged values are shared by all readings, so that a day of them takes little memory.
+        keys = {key: key for key in old}
+        self._newest = {
+            keys.get(key, key): known if (known := old.get(key)) == value else value for key, value in self._read().items()
+        }
+        if self._newest == old:
+            self._newest = old
         for samples in due:
             samples.readings.append((now_ms, self._newest))
 

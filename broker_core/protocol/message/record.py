@@ -13,6 +13,7 @@ Source: docs/spec/store.md §2.1 to §2.5.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -128,8 +129,9 @@ def host_flags(message: MessageToStore) -> int:
     return sys_flag
 
 
+@functools.lru_cache(maxsize=4096)
 def topic_field(topic: bytes) -> TopicField:
-    """Form of a topic in records, and its magic code; long ones need version 2.
+    """Form of a topic in records, and its magic code; long ones need version 2. The queues of a topic share it.
 
     Raises `RecordError` when the topic is empty or has more than 32767 bytes.
     """

@@ -15,6 +15,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
+from broker_core.platform import memory
 from broker_core.transport.event_loop import new_event_loop, on_stop_signals, unless_stopped
 from broker_core.worker.logs import start_logging
 
@@ -33,6 +34,7 @@ def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) 
     Prints one line to standard output when clients are served; all else is written to standard error. ``open_history`` opens
     the history of the store; None: none is kept.
     """
+    memory.bound_heap()
     start_logging(None)
     with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(config, open_history if config.keep_history else None))

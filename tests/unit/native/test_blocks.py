@@ -12,7 +12,7 @@ from broker_core.native.reserved import Reserved
 from broker_core.platform import memory
 
 
-@pytest.mark.parametrize(("units", "level"), [(0, 0), (1, 0), (64, 0), (65, 1), (128, 1), (129, 2), (2048, 5), (2049, 6)])
+@pytest.mark.parametrize(("units", "level"), [(0, 0), (1, 0), (32, 0), (33, 1), (64, 1), (65, 2), (2048, 6), (2049, 7)])
 def test_a_block_is_the_smallest_that_has_room(units, level):
     assert level_of(units) == level
     assert SMALLEST_UNITS << level >= units

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +15,37 @@ from broker_core.native.reserved import Reserved
 from broker_core.platform import memory
 
 PAGE = mmap.PAGESIZE
+KEPT = """
+import re, threading
+from broker_core.platform import memory
+
+def anonymous_kib():
+    with open("/proc/self/smaps_rollup") as text:
+        return int(re.search(r"^Anonymous: +([0-9]+)", text.read(), re.M)[1])
+"""
+HEAP = f"""{KEPT}
+def work():
+    pieces = bytearray(8 << 20)
+    del pieces  # the C library takes pieces of this size from its heap from now on
+    before = anonymous_kib()
+    piece, above = bytearray(8 << 20), bytes(100_000)
+    del piece
+    print(anonymous_kib() - before)
+
+memory.bound_heap()
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+"""KiB that a process has more after a thread has freed 8 MiB."""
+HOLES = f"""{KEPT}
+before = anonymous_kib()
+pieces = [bytes(40_000) for _ in range(1_000)]
+del pieces[::2]
+memory.trim_heap()
+print(anonymous_kib() - before - 20_000)
+"""
+"""KiB that a process has more after it has freed 20 MB between 20 MB that it keeps."""
 
 pytestmark = pytest.mark.usefixtures("both_platforms")
 
@@ -60,3 +95,19 @@ def test_the_half_is_reserved_where_the_system_gives_no_more(monkeypatch):
 def test_the_plain_way_reserves_less_because_it_counts_as_used():
     assert len(memory.plain_reserve(1 << 34, 1 << 20)) == memory.PLAIN_RESERVED_BYTES
     assert len(memory.plain_reserve(1 << 29, 1 << 29)) == 1 << 29
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
+@pytest.mark.parametrize("program", [HEAP, HOLES], ids=["a large piece of a thread", "holes"])
+def test_little_of_what_is_freed_stays_with_the_process(program):
+    command = [sys.executable, "-c", program]
+    kept = {
+        way: int(
+            subprocess.run(
+                command, env={**os.environ, "ORBIT_PLATFORM": way}, capture_output=True, check=True, timeout=60
+            ).stdout
+        )
+        for way in ("own", "plain")
+    }
+    assert kept["own"] <= 3_000
+    assert kept["plain"] >= 7_000

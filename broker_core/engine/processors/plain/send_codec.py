@@ -3,9 +3,9 @@
 A plain send has code 310 and a binary or a JSON header whose fields have Java's order;
 `broker_core.engine.processors.plain.send_lanes` draws both.
 
-The fields before the time and after the properties are equal in all sends of a producer to a queue. They are read once and then
-found by their bytes. The general decoding reads all other sends and any text that is not ASCII; it makes the same header of a
-plain send.
+The fields before the time and after the properties are equal in all sends of a producer to a queue. They are read for the
+first two of these and then found by their bytes. The general decoding reads all other sends and any text that is not
+ASCII; it makes the same header of a plain send.
 
 Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 """
@@ -89,8 +89,8 @@ class SendCodec:
     def known_lane(self, kind: int, start: bytes) -> BinaryLane | JsonLane | None:
         """The lane of sends whose header begins with some bytes, if one was read before; ``kind`` is the header's."""
         if kind == _BINARY:
-            return self._lanes.get(start)
-        return self._json_lanes.get(start)
+            return self._lanes.again(start)
+        return self._json_lanes.again(start)
 
     def forget_lane(self, kind: int, start: bytes) -> None:
         """Forget such a lane: machine code serves its sends."""

@@ -12,7 +12,9 @@ Source: docs/spec/remoting.md §1.2, §1.3, §2.2.1.
 
 from __future__ import annotations
 
+import functools
 import json
+import sys
 from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, NamedTuple
@@ -68,9 +70,10 @@ class SendLane:
     __slots__ = ("_answer_fields", "default_topic", "default_topic_queues", "queue_id", "sys_flag", "topic")
 
     def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
-        self.topic = start.topic
+        # A store has thousands of queues: one object for each name, and for each template, is enough.
+        self.topic = sys.intern(start.topic)
         self.queue_id = start.queue_id
-        self.default_topic = start.default_topic
+        self.default_topic = sys.intern(start.default_topic)
         self.default_topic_queues = start.default_topic_queues
         self.sys_flag = start.sys_flag
         self._answer_fields = answer_fields
@@ -119,7 +122,7 @@ class BinaryLane(SendLane):
         self._template_from, self._template_to = 10 ** (digits - 1) if digits > 1 else 0, 10**digits
         parts = self._cut(self._sample_answer(self._template_from), digits)
         first, second, third, last = (part.replace(b"%", b"%%") for part in parts)
-        self._template = b"".join((first, b"%b", second, b"%016X", third, b"%d", last))
+        self._template = _shared(b"".join((first, b"%b", second, b"%016X", third, b"%d", last)))
 
 
 class JsonLane(SendLane):
@@ -132,7 +135,7 @@ class JsonLane(SendLane):
     def __init__(self, start: SendHeader, answer_fields: AnswerFields) -> None:
         super().__init__(start, answer_fields)
         first, second, third, last = (part.replace(b"%", b"%%") for part in self.parts().texts)
-        self._template = b"".join((first, b"%016X", second, b"%d", third, b"%b", last))
+        self._template = _shared(b"".join((first, b"%016X", second, b"%d", third, b"%b", last)))
 
     def parts(self) -> AnswerParts:
         rest, parts = self._sample_answer(0)[_PREFIX.size :], []
@@ -148,6 +151,12 @@ class JsonLane(SendLane):
         header = self._template % (physical_offset, queue_offset, opaque)
         size = len(header)
         return _PREFIX.pack(size + 4, size) + header
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(template: bytes) -> bytes:
+    """One object for equal templates: those of queues with the same number."""
+    return template
 
 
 class JsonEnd(NamedTuple):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker_core.engine.processors.plain.learnt import LearntParts
 from broker_core.engine.processors.plain_requests import PlainRequests
 from broker_core.engine.processors.send_processor import SendProcessor
 from broker_core.engine.store.results import PutResult, PutStatus
@@ -376,8 +377,9 @@ def test_what_was_remembered_is_bounded(bench, monkeypatch):
     monkeypatch.setattr("broker_core.engine.processors.plain.learnt.KNOWN_MAX", 8)
     codec = with_topic(bench).dispatcher.plain._read_send.__self__
     for number in range(40):
-        assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
-        assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
+        for _time in range(2):
+            assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
+            assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
         for table in (codec._lanes, codec._ends, codec._json_ends, codec._json_lanes):
             assert 0 < len(table) <= 8
     assert not serve(bench, FramePeer(), frame_of(k="P" * 2000, serialize_type=JSON))
@@ -412,3 +414,16 @@ def test_with_sync_flush_the_answer_waits_for_the_disk(bench, monkeypatch, outco
     told = decode(peer.frames[0]) if durable else peer.sent[0]
     assert (told.code, told.opaque, told.ext_fields["queueOffset"]) == (code, 31, "1")
     assert len(peer.frames) + len(peer.sent) == 1
+
+
+def test_only_what_is_met_again_is_remembered(monkeypatch):
+    monkeypatch.setattr("broker_core.engine.processors.plain.learnt.KNOWN_MAX", 8)
+    read = []
+    parts = LearntParts[bytes, int](lambda part: read.append(part) or len(part))
+    once = [b"x" * size for size in range(1, 30)]
+    assert [parts[part] for part in once] == list(range(1, 30))
+    assert not parts
+    assert len(parts._met_once) <= 8
+    assert [parts[b"again"] for _time in range(5)] == [5] * 5
+    assert read == [*once, b"again", b"again"]
+    assert dict(parts) == {b"again": 5}

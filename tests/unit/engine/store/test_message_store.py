@@ -7,7 +7,7 @@ import pytest
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, GetStatus, PutStatus
 from broker_core.errors import StoreError, StoreReadOnlyError, UsageError
-from broker_core.native.blocks import Blocks
+from broker_core.native.blocks import SMALLEST_UNITS, Blocks
 from broker_core.protocol.message.batch import BatchMember, encode_batch
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record
@@ -579,7 +579,7 @@ def test_a_put_without_memory_for_its_unit_leaves_the_log_as_it_was(bench, monke
 
     with monkeypatch.context() as patched, store._parts.writer.write_lock:  # the units stay in memory
         patched.setattr(Blocks, "take", no_memory)
-        for number in range(63):
+        for number in range(SMALLEST_UNITS - 1):
             store.put(message(b"%d" % number))
         full = store.commit_log_max_offset
         framed = encode_batch([BatchMember(0, b"batch", b"")])
@@ -587,7 +587,7 @@ def test_a_put_without_memory_for_its_unit_leaves_the_log_as_it_was(bench, monke
             with pytest.raises(MemoryError):
                 put()
         assert store.commit_log_max_offset == full > end
-    assert store.put(message(b"again")).queue_offset == 64
+    assert store.put(message(b"again")).queue_offset == SMALLEST_UNITS
     check_rows_of(store)
 
 
