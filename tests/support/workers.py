@@ -13,7 +13,7 @@ from xdist.workermanage import WorkerController
 
 _Node = TypeVar("_Node", bound=pytest.Item | pytest.Collector)
 
-WORKERS_MORE = 1
+WORKERS_MORE = 2
 """Beside one for each processor, because many tests wait for processes they have started."""
 GROUPS = {"tests/spark/test_report.py": "", "tests/spark/": "one Java machine"}
 """Beginnings of test ids that one process runs as one group; the first that fits counts, empty: the file is the group."""
