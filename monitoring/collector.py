@@ -48,6 +48,7 @@ class Collector:
             rate.reset()
         if self._history is not None:
             self._history.queue_lags.clear()
+            self._history.group_progress.clear()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Set the catalog of the following snapshots; raises `CodecError` if its columns do not fit each other."""
@@ -64,7 +65,9 @@ class Collector:
         self._topic_got_rate.rearrange(topics)
         self._group_got_rate.rearrange(groups)
         if self._history is not None:
-            self._history.queue_lags.rearrange(_old_index(old.position_keys, new.position_keys))
+            positions = _old_index(old.position_keys, new.position_keys)
+            self._history.queue_lags.rearrange(positions)
+            self._history.group_progress.rearrange(groups, positions)
         self._forget_gone(old.catalog, catalog)
 
     def snapshot_taken(self, snapshot: Snapshot) -> ClusterState | None:
@@ -86,6 +89,9 @@ class Collector:
             self._recorded_ms = snapshot.taken_ms
             self._history.record(snapshot.taken_ms, self._names_of(state), _recorded(state))
             self._history.queue_lags.record(snapshot.taken_ms, state.position_lag_messages)
+            self._history.group_progress.record(
+                snapshot.taken_ms, state.position_offset, places.position_group, places.group_count
+            )
         return state
 
     def _names_of(self, state: ClusterState) -> tuple[str, ...]:
@@ -157,6 +163,7 @@ class Collector:
             queue_read_ms=_read_ms(snapshot.queues, places.queue_count),
             position_read_ms=_read_ms(snapshot.positions, places.position_count),
             lateness=lateness_of(snapshot.lateness),
+            group_consumed_rate=np.empty(0) if self._history is None else self._history.group_progress.rates(group_count),
         )
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from monitoring.group_progress import GroupProgress
 from monitoring.lag import SPAN_MS, STEPS_MAX, Forecast, forecast
 from monitoring.queue_lags import QueueLags
 from monitoring.sample_blocks import Floats, Ints, SampleBlocks
@@ -157,6 +158,8 @@ class History:
         self._at = self._from = np.zeros(0, np.int64)
         self.queue_lags = QueueLags()
         """Lags of the positions over the last minutes."""
+        self.group_progress = GroupProgress()
+        """What the groups consumed over the last minutes."""
         self._forecasts: dict[str, Forecast] = {}
         """Of the newest sample, by name of the series."""
         self._empty = Series(_TimeLine(1), self._blocks, 0)
@@ -191,13 +194,6 @@ class History:
             if len(self._forecasts) < FORECASTS_MAX:
                 self._forecasts[name] = found
         return found if lag_messages is None else replace(found, lag_messages=lag_messages)
-
-    def mean(self, name: str, over_ms: float) -> float:
-        """Mean of a series over its newest stretch; NaN if nothing of it is known."""
-        now_ms = self.last_ms or 0
-        values = self.series(name).window(now_ms - int(over_ms), now_ms, SAMPLES_MAX)[1]
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if len(known) else float("nan")
 
     def record(self, time_ms: int, names: Sequence[str], values: Sequence[float] | Floats) -> None:
         """Add one sample of all series. Series without a value get a gap.

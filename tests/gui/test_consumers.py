@@ -160,7 +160,7 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
     ],
 )
 def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
-    group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
+    group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, out_rate=0.0)
 
     assert group_health(group, Forecast(lag, slope, slope, slope)) is health
 
@@ -181,7 +181,7 @@ def test_only_a_group_that_cannot_have_one_has_no_position_yet(positions, faults
 
 @pytest.mark.parametrize(("members", "words"), [(2, "2"), (0, "offline"), (-1, "offline"), (MEMBERS_UNREAD, UNKNOWN)])
 def test_a_group_whose_members_were_not_read_is_not_called_offline(members, words):
-    group = GroupRow("g", is_system=False, members=members, lag_messages=5.0, behind_ms=0.0, got_rate=0.0)
+    group = GroupRow("g", is_system=False, members=members, lag_messages=5.0, behind_ms=0.0, out_rate=0.0)
     assert online_text(members) == words
     assert group.offline == (words == "offline"), "an offset reset would pass over members that are there"
 

@@ -26,7 +26,7 @@ from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
 from gui.views.transactions.view import TransactionsView
 from gui.words.outlooks import outlook_text
-from gui.words.text import TimeZoneChoice, count_text, short_count_text
+from gui.words.text import TimeZoneChoice, count_text, rate_text, short_count_text
 from monitoring.admin.connections import BROKER
 from monitoring.lag_limits import SHIPPED
 from tests.support.fake_history import shop_history
@@ -75,7 +75,12 @@ def bar(qtbot, theme, tmp_path):
 def source() -> FakeSource:
     made = FakeSource()
     on_brokers = fake_connections().side.count(BROKER)
-    made.state = replace(made.state, totals={**made.state.totals, "connections": float(on_brokers)})
+    made.state = replace(
+        made.state,
+        totals={**made.state.totals, "connections": float(on_brokers)},
+        # Clients hold some of what they were sent.
+        group_consumed_rate=made.state.group_got_rate * 0.75,
+    )
     return made
 
 
@@ -112,6 +117,9 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
         page = show_page(TopicView, source)
         page.open({"topic": topic, "tab": "consumers"})
         page.state_changed(source.state)
+        out = column(consumers.groups, listed, "out")
+        assert out == f"{column(page.consumers, row_of(page.consumers, group), 'out')}/s"
+        assert out != rate_text(source.state.group_got_rate[source.state.catalog.groups.index(group)])
         consumers.open({"group": group})
         assert chips_of(consumers.header) == [page._health_of(row_of(page.consumers, group))[0]]
         for key, other in (("lag", "lag"), ("behind", "behind"), ("forecast", "drains")):

@@ -14,7 +14,6 @@ from gui.models.consumers import (
     PositionRow,
     SubscriptionRow,
     group_health,
-    out_rate,
 )
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicQueueRow
@@ -103,19 +102,6 @@ def group_dot(row: GroupRow) -> State:
     return State.WARNING if row.over_limit else State.HEALTHY
 
 
-def _out_column(outlook: Callable[[GroupRow], GroupOutlook]) -> Column[GroupRow]:
-    return Column(
-        "out",
-        "Out",
-        lambda row: rate_text(out_rate(row, outlook(row))),
-        # Sorting needs the values of all rows, and an outlook for each would take too long.
-        sort=lambda row: row.got_rate,
-        right=True,
-        dim=True,
-        width=60,
-    )
-
-
 def group_columns(
     lag_over_time: Callable[[GroupRow], Sequence[float] | None],
     outlook: Callable[[GroupRow], GroupOutlook],
@@ -139,7 +125,7 @@ def group_columns(
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
         number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
-        _out_column(outlook),
+        number_column("out", "Out", lambda row: row.out_rate, rate_text, dim=True, width=60),
         Column(
             "trend",
             "Trend",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
 
-from gui.models.consumers import GroupRow, PositionRow, out_rate
+from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import ChartHistory, EventMarks, not_read
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_link import ChartLink
@@ -229,7 +229,7 @@ class LagPanel(Panel):
         facts["drains"].set(*self._drain_text(self.outlook))
         facts["drains"].setToolTip(tip_text(explained(self.outlook, self._context.queue_text)))
         facts["in"].set(rate_number(group.in_rate), "/s")
-        facts["out"].set(rate_number(out_rate(group, self.outlook)), "/s")
+        facts["out"].set(rate_number(group.out_rate), "/s")
         facts["members"].set(online_text(group.members))
         advice = [slowest_text(self.outlook.slowest, self._context.queue_text), help_text(self.outlook.help)]
         self.advice.setText(" · ".join(part for part in advice if part))
@@ -260,7 +260,7 @@ class LagPanel(Panel):
         self._choose(self.switch.current)
 
     def _choose(self, key: str) -> None:
-        titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
+        titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Delivered, messages/s"}
         self._chart_title.setText(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
