@@ -39,7 +39,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables_part import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
-from gui.words.text import UNKNOWN
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.alert_watch import AlertState
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
@@ -223,6 +223,13 @@ def test_tiles_show_the_figures_of_the_state(make_view):
     assert "payment-settle 92 %" in texts["lag"][1]
     assert "fan-out 1.5×" in texts["out"][1]
     assert "peak" in texts["in"][1]
+
+
+def test_the_peak_is_not_below_the_rate_of_now(make_view):
+    source = FakeSource()
+    source.state = replace(source.state, totals={**source.state.totals, "put_rate": 9_870.0})
+    at = TimeZoneChoice(utc=True).moment(source.state.taken_ms).strftime("%H:%M")
+    assert tile_texts(make_view(source))["in"] == ("9,870", f"9,870 /s peak 9,870 at {at}")
 
 
 def test_unknown_figures_are_dashes_and_never_zero(make_view):
