@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import RunningInfo, WorkerError, read_running_info
@@ -29,7 +30,8 @@ from gui.models.consumers import (
     topics_of,
 )
 from gui.operations.group_facts import GroupVersions
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, State
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
     columns_to_hide,
@@ -580,3 +582,20 @@ def test_a_pinned_page_says_that_its_group_is_gone_and_goes_to_no_other(make_vie
     view.state_changed(STATE)
     assert view.gone() == ""
     assert view.header.title == "stock-worker"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [1_072, 1_232])
+def test_names_of_groups_and_parts_are_whole_beside_each_other(make_view, qtbot, width, language):
+    with shown_in(language):
+        view = make_view(FakeSource())
+        view.resize(width, 700)
+        qtbot.waitUntil(lambda: view.width() == width and view.group_grid.view.viewport().width() > 300)
+        cells = view.group_grid.view
+        fonts = QFontMetrics(text_font(Size.BODY, QFont.Weight.DemiBold))
+        qtbot.waitUntil(lambda: cells.horizontalScrollBar().maximum() == 0)
+        assert cells.columnWidth(0) >= fonts.horizontalAdvance("payment-settle") + 36
+        bar = view.tabs.tabBar()
+        assert bar.tabRect(bar.count() - 1).right() < bar.width()
+        units = [fact.unit for key, fact in view.lag.facts.items() if fact.isVisible() and key != "drains"]
+        assert all(unit.width() >= unit.sizeHint().width() for unit in units if unit.isVisible())

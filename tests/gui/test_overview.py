@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QScrollArea
 
 from broker_core.api import StoreError
 from gui.processes.demo import DemoController
-from gui.theme.tokens import DARK, LIGHT, State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import DARK, LIGHT, Size, State
 from gui.views.overview.figures import (
     busiest_topics,
     disk_share,
@@ -223,6 +225,14 @@ def test_tiles_show_the_figures_of_the_state(make_view):
     assert "payment-settle 92 %" in texts["lag"][1]
     assert "fan-out 1.5×" in texts["out"][1]
     assert "peak" in texts["in"][1]
+
+
+def test_names_of_groups_are_whole_in_a_small_window(make_view, qtbot):
+    view = make_view(FakeSource())
+    view.resize(1_072, 720)
+    grid = view.tables.make().group_grid
+    wanted = QFontMetrics(text_font(Size.BODY, QFont.Weight.DemiBold)).horizontalAdvance("payment-settle")
+    qtbot.waitUntil(lambda: view.width() == 1_072 and grid.view.columnWidth(0) >= wanted + 20)
 
 
 def test_the_peak_is_not_below_the_rate_of_now(make_view):

@@ -111,7 +111,7 @@ def group_columns(
 ) -> list[Column[GroupRow]]:
     """Columns of the group list; the functions are called for painted rows only."""
     return [
-        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=124),
+        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=140),
         Column(
             "lag",
             "Lag",
@@ -124,8 +124,8 @@ def group_columns(
             width=62,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
-        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
-        number_column("out", "Out", lambda row: row.out_rate, rate_text, dim=True, width=60),
+        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60, gives_way=2),
+        number_column("out", "Out", lambda row: row.out_rate, rate_text, dim=True, width=60, gives_way=1),
         Column(
             "trend",
             "Trend",
@@ -135,7 +135,7 @@ def group_columns(
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
             width=60,
-            gives_way=1,
+            gives_way=3,
         ),
         Column(
             "forecast",
@@ -158,7 +158,7 @@ def group_columns(
             right=True,
             dim=True,
             width=70,
-            gives_way=2,
+            gives_way=4,
         ),
     ]
 

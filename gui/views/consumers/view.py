@@ -138,6 +138,8 @@ class ConsumersView(PageView):
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
+        # Beside the list there is room for all of them, which the list would take.
+        self.tabs.tabBar().setUsesScrollButtons(False)
         self._build()
         self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
         self._connect()
