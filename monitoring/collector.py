@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
-from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
+from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS, Catalog, Columns, Snapshot
 from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
@@ -125,6 +125,9 @@ class Collector:
         kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
+        queue_read_ms = _read_ms(snapshot.queues, places.queue_count)
+        topic_read_ms = _means(queue_read_ms, places.queue_topic, topic_count)
+        offsets_read_ms = snapshot.totals.get(OFFSETS_READ_MS, math.nan)
         if unknown[~places.group_is_system].any() or places.catalog.brokers_without_offsets:
             totals["lag_messages"] = float("nan")
         if places.catalog.brokers_untold or (snapshot.faults and not places.catalog.topics):
@@ -135,11 +138,13 @@ class Collector:
             queue_min_offset=queues["min_offset"],
             queue_max_offset=queues["max_offset"],
             queue_last_store_ms=queues["last_store_ms"],
-            queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"])),
+            queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"], _or_now(queue_read_ms))),
             topic_put_messages=topics["put_messages"],
             topic_put_bytes=topics["put_bytes"],
-            topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"])),
-            topic_got_rate=_frozen(self._topic_got_rate.add(taken_ms, topics["got_messages"])),
+            topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"], topic_read_ms)),
+            topic_got_rate=_frozen(
+                self._topic_got_rate.add(taken_ms, topics["got_messages"], np.full(topic_count, offsets_read_ms))
+            ),
             topic_kept_messages=kept,
             topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
             group_members=groups["members"],
@@ -149,7 +154,9 @@ class Collector:
                     unknown | (of_groups.beyond > 0), np.nan, _most_behind(behind, lag, places.position_group, group_count)
                 )
             ),
-            group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
+            group_got_rate=_frozen(
+                self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms))
+            ),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
             position_behind_ms=_frozen(behind),
@@ -160,7 +167,7 @@ class Collector:
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,
-            queue_read_ms=_read_ms(snapshot.queues, places.queue_count),
+            queue_read_ms=queue_read_ms,
             position_read_ms=_read_ms(snapshot.positions, places.position_count),
             lateness=lateness_of(snapshot.lateness),
             group_consumed_rate=np.empty(0) if self._history is None else self._history.group_progress.rates(group_count),
@@ -177,8 +184,10 @@ class Collector:
     def _totals(self, snapshot: Snapshot, group_lag: Floats, dead: Ints) -> dict[str, float]:
         unknown = float("nan")
         totals = dict(snapshot.totals)
+        totals.pop(OFFSETS_READ_MS, None)
+        read_ms = totals.pop(TOTALS_READ_MS, unknown)
         counters = np.array([totals.get(name, unknown) for name in _TOTAL_COUNTERS.values()])
-        rates = self._totals_rate.add(snapshot.taken_ms, counters)
+        rates = self._totals_rate.add(snapshot.taken_ms, counters, np.full(len(counters), read_ms))
         totals.update(zip(_TOTAL_COUNTERS, rates.tolist(), strict=True))
         totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
         known = group_lag[~np.isnan(group_lag)]
@@ -277,6 +286,22 @@ def _columns(columns: Columns, names: Sequence[str], length: int) -> Mapping[str
 def _read_ms(columns: Columns, length: int) -> Ints:
     """When each part was read; empty where all are of the same moment."""
     return _columns(columns, ("read_ms",), length)["read_ms"] if "read_ms" in columns else np.empty(0, np.int64)
+
+
+def _or_now(read_ms: Ints) -> Ints | None:
+    return read_ms if len(read_ms) else None
+
+
+def _means(read_ms: Ints, owner: Ints, count: int) -> Floats | None:
+    """Mean time of what is known of each owner, NaN for none; None where all is of the same moment."""
+    if not len(read_ms):
+        return None
+    known = read_ms >= 0
+    numbers = np.bincount(owner[known], minlength=count)
+    # Relative to one of them, because a sum of times since 1970 is not exact.
+    base = float(read_ms.max())
+    sums = np.bincount(owner[known], read_ms[known] - base, count)
+    return np.where(numbers > 0, base + sums / np.maximum(numbers, 1), np.nan)
 
 
 def _old_index(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:
