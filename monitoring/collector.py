@@ -155,7 +155,11 @@ class Collector:
                 )
             ),
             group_got_rate=_frozen(
-                self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms))
+                np.where(
+                    unknown,
+                    np.nan,
+                    self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms)),
+                )
             ),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
@@ -170,8 +174,14 @@ class Collector:
             queue_read_ms=queue_read_ms,
             position_read_ms=_read_ms(snapshot.positions, places.position_count),
             lateness=lateness_of(snapshot.lateness),
-            group_consumed_rate=np.empty(0) if self._history is None else self._history.group_progress.rates(group_count),
+            group_consumed_rate=self._consumed_rates(unknown),
         )
+
+    def _consumed_rates(self, unknown: NDArray[np.bool_]) -> Floats:
+        """Of each group, NaN where a part of its offsets is unknown: the others say less."""
+        if self._history is None:
+            return np.empty(0)
+        return _frozen(np.where(unknown, np.nan, self._history.group_progress.rates(len(unknown))))
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:
         if not figures:

@@ -45,7 +45,7 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
-from gui.words.outlooks import outlook_text
+from gui.words.outlooks import change_text, outlook_text
 from gui.words.text import UNKNOWN
 from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
@@ -599,3 +599,26 @@ def test_names_of_groups_and_parts_are_whole_beside_each_other(make_view, qtbot,
         assert bar.tabRect(bar.count() - 1).right() < bar.width()
         units = [fact.unit for key, fact in view.lag.facts.items() if fact.isVisible() and key != "drains"]
         assert all(unit.width() >= unit.sizeHint().width() for unit in units if unit.isVisible())
+
+
+def test_a_group_that_is_gone_leaves_nothing_behind(make_view, qtbot):
+    view = make_view(FakeSource())
+    heat = view.heat.make()
+    view.state_changed(STATE)
+    assert heat._places
+    none = replace(STATE.catalog, groups=[], group_is_system=[], position_group=[], position_queue=[])
+    nothing, no_numbers = np.zeros(0), np.zeros(0, np.int64)
+    view.state_changed(
+        replace(
+            STATE, catalog=none, group_members=no_numbers, group_lag_messages=nothing, group_behind_ms=nothing,
+            group_got_rate=nothing, group_consumed_rate=nothing, position_offset=no_numbers, position_lag_messages=nothing,
+            position_behind_ms=nothing, position_owner=no_numbers,
+        )
+    )  # fmt: skip
+    assert (heat._places, heat.lags.matrix.is_empty) == ([], True)
+    assert view.header.title == "Consumers"
+
+
+@pytest.mark.parametrize(("lag", "slope", "shown"), [(NAN, 0.0, UNKNOWN), (5.0, 0.0, "0/s"), (500.0, 12.0, "+12/s")])
+def test_the_change_of_an_unknown_lag_is_unknown(lag, slope, shown):
+    assert change_text(Forecast(lag, slope, slope, slope)) == shown

@@ -459,7 +459,15 @@ def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
 def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brokers(make_view):
     source = FakeSource(calm_outside())
     source.name = source.ready.name_server
-    assert make_view(source).header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    booted = {**source.state.totals, "started_ms": source.state.taken_ms - 134 * 60_000.0}
+    source.state = replace(source.state, totals=booted)
+    view = make_view(source)
+    assert view.header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    # Restarted while the window was connected, and then gone.
+    view.state_changed(replace(source.state, totals=booted | {"started_ms": source.state.taken_ms - 20_000.0}))
+    assert view.header.facts == "2 brokers, up 20 s, known to the name server 127.0.0.1:9876"
+    view.state_changed(replace(source.state, totals={}))
+    assert view.header.facts == "2 brokers, known to the name server 127.0.0.1:9876"
 
 
 def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):

@@ -53,6 +53,9 @@ def _reported(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]
     if has_masters and all(of.reads_of_others.others >= 0 for of in brokers):
         totals["got_messages"] = float(sum(of.reads_of_others.others for of in brokers))
         totals["console_messages"] = float(sum(of.console_got for of in brokers))
+    boots = [whole_number(runtime.get("bootTimestamp")) for runtime in told]
+    if None not in boots:
+        totals["started_ms"] = float(min(boot for boot in boots if boot is not None))
     for name, key in _OF_ONE.items() if len(told) == 1 else ():
         number = whole_number(told[0].get(key))
         if number is not None:

@@ -351,6 +351,8 @@ class ConsumersView(PageView):
         if state is None or group is None:
             self.positions.set_rows([])
             self.lag.show_group(None, state)
+            if self.heat.made is not None:
+                self.heat.made.show_positions("", (), self.lag.window_ms())
         else:
             self._show_positions(group.name, state)
             self.position_grid.set_hidden(columns_to_hide(self.positions.rows))

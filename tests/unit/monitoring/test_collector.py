@@ -342,3 +342,17 @@ def test_rates_of_a_cluster_that_is_read_in_rounds_are_steady():
     settled = np.array(found[80:])
     assert settled.min() > 59
     assert settled.max() < 61
+
+
+def test_what_a_group_consumes_is_unknown_while_a_part_of_its_offsets_is():
+    made = Collector(History())
+    made.catalog_changed(dataclasses.replace(CATALOG, brokers=["a", "b"]))
+    for second in range(20):
+        offsets = column(100 + second, 30 + second if second < 19 else -1, 40, -1)
+        positions = {"offset": offsets, "next_store_ms": column(-1, -1, -1, -1), "owner": column(-1, -1, -1, -1)}
+        queues = {**snapshot().queues, "max_offset": column(9_000, 9_000, 9_000)}
+        state = made.snapshot_taken(snapshot(10_000 + second * 1_000, positions=positions, queues=queues))
+        assert state is not None
+        expected = [NAN if second == 19 else 2.0, 0.0, NAN]
+        if second > 15:
+            assert state.group_out_rate.tolist() == pytest.approx(expected, nan_ok=True)
