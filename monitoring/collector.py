@@ -125,6 +125,8 @@ class Collector:
         kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
+        # A part of such a topic is with a broker that does not answer: what the others have says less.
+        in_part = (kept < 0) & bool(places.catalog.brokers)
         queue_read_ms = _read_ms(snapshot.queues, places.queue_count)
         topic_read_ms = _means(queue_read_ms, places.queue_topic, topic_count)
         offsets_read_ms = snapshot.totals.get(OFFSETS_READ_MS, math.nan)
@@ -141,9 +143,9 @@ class Collector:
             queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"], _or_now(queue_read_ms))),
             topic_put_messages=topics["put_messages"],
             topic_put_bytes=topics["put_bytes"],
-            topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"], topic_read_ms)),
-            topic_got_rate=_frozen(
-                self._topic_got_rate.add(taken_ms, topics["got_messages"], np.full(topic_count, offsets_read_ms))
+            topic_put_rate=_known_of(self._topic_put_rate.add(taken_ms, topics["put_messages"], topic_read_ms), ~in_part),
+            topic_got_rate=_known_of(
+                self._topic_got_rate.add(taken_ms, topics["got_messages"], np.full(topic_count, offsets_read_ms)), ~in_part
             ),
             topic_kept_messages=kept,
             topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
@@ -154,12 +156,8 @@ class Collector:
                     unknown | (of_groups.beyond > 0), np.nan, _most_behind(behind, lag, places.position_group, group_count)
                 )
             ),
-            group_got_rate=_frozen(
-                np.where(
-                    unknown,
-                    np.nan,
-                    self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms)),
-                )
+            group_got_rate=_known_of(
+                self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms)), ~unknown
             ),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
@@ -181,7 +179,7 @@ class Collector:
         """Of each group, NaN where a part of its offsets is unknown: the others say less."""
         if self._history is None:
             return np.empty(0)
-        return _frozen(np.where(unknown, np.nan, self._history.group_progress.rates(len(unknown))))
+        return _known_of(self._history.group_progress.rates(len(unknown)), ~unknown)
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:
         if not figures:
@@ -317,6 +315,11 @@ def _means(read_ms: Ints, owner: Ints, count: int) -> Floats | None:
 def _old_index(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:
     place = {key: index for index, key in enumerate(old)}
     return np.array([place.get(key, -1) for key in new], np.int64)
+
+
+def _known_of(rates: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Rates of what is known whole, NaN for the rest; read-only."""
+    return _frozen(np.where(known, rates, np.nan))
 
 
 def _frozen(values: Floats) -> Floats:

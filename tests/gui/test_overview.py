@@ -227,6 +227,16 @@ def test_tiles_show_the_figures_of_the_state(make_view):
     assert "peak" in texts["in"][1]
 
 
+def test_what_is_written_is_unknown_while_a_part_of_a_topic_is():
+    state = calm_outside()
+    kept = state.topic_kept_messages.copy()
+    kept[state.catalog.topics.index("orders")] = -1
+    whole, part = (flow_picture(one) for one in (state, replace(state, faults={"b": "no answer"}, topic_kept_messages=kept)))
+    normal, unknown = (next(card for card in one.cards() if card.key == NORMAL) for one in (whole, part))
+    assert UNKNOWN not in normal.value + normal.fact
+    assert (unknown.value, unknown.fact) == (UNKNOWN, f"{UNKNOWN} topics")
+
+
 def test_names_of_groups_are_whole_in_a_small_window(make_view, qtbot):
     view = make_view(FakeSource())
     view.resize(1_072, 720)

@@ -356,3 +356,19 @@ def test_what_a_group_consumes_is_unknown_while_a_part_of_its_offsets_is():
         expected = [NAN if second == 19 else 2.0, 0.0, NAN]
         if second > 15:
             assert state.group_out_rate.tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_rates_of_a_topic_are_unknown_while_a_part_of_its_queues_is():
+    made = Collector(History())
+    made.catalog_changed(dataclasses.replace(CATALOG, brokers=["a", "b"]))
+    topics = {"put_messages": column(20, 5), "put_bytes": column(-1, -1), "got_messages": column(5, 2)}
+    queues = {**snapshot().queues}
+    made.snapshot_taken(snapshot(10_000, queues=queues, topics=topics))
+    whole = made.snapshot_taken(snapshot(11_000, queues=queues, topics=topics))
+    lost = {"min_offset": column(10, -1, 0), "max_offset": column(110, -1, 30), "last_store_ms": column(9_000, -1, -1)}
+    part = made.snapshot_taken(snapshot(12_000, queues=lost, topics=topics))
+    assert whole is not None
+    assert part is not None
+    assert (whole.topic_put_rate.tolist(), whole.topic_got_rate.tolist()) == ([0, 0], [0, 0])
+    assert part.topic_put_rate.tolist() == pytest.approx([NAN, 0], nan_ok=True)
+    assert part.topic_got_rate.tolist() == pytest.approx([NAN, 0], nan_ok=True)
