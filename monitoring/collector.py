@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
-from broker_core.worker.questions.figures import Catalog, Columns, Snapshot
+from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS, Catalog, Columns, Snapshot
 from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
@@ -48,6 +48,7 @@ class Collector:
             rate.reset()
         if self._history is not None:
             self._history.queue_lags.clear()
+            self._history.group_progress.clear()
 
     def catalog_changed(self, catalog: Catalog) -> None:
         """Set the catalog of the following snapshots; raises `CodecError` if its columns do not fit each other."""
@@ -64,7 +65,9 @@ class Collector:
         self._topic_got_rate.rearrange(topics)
         self._group_got_rate.rearrange(groups)
         if self._history is not None:
-            self._history.queue_lags.rearrange(_old_index(old.position_keys, new.position_keys))
+            positions = _old_index(old.position_keys, new.position_keys)
+            self._history.queue_lags.rearrange(positions)
+            self._history.group_progress.rearrange(groups, positions)
         self._forget_gone(old.catalog, catalog)
 
     def snapshot_taken(self, snapshot: Snapshot) -> ClusterState | None:
@@ -86,6 +89,9 @@ class Collector:
             self._recorded_ms = snapshot.taken_ms
             self._history.record(snapshot.taken_ms, self._names_of(state), _recorded(state))
             self._history.queue_lags.record(snapshot.taken_ms, state.position_lag_messages)
+            self._history.group_progress.record(
+                snapshot.taken_ms, state.position_offset, places.position_group, places.group_count
+            )
         return state
 
     def _names_of(self, state: ClusterState) -> tuple[str, ...]:
@@ -119,6 +125,11 @@ class Collector:
         kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
+        # A part of such a topic is with a broker that does not answer: what the others have says less.
+        in_part = (kept < 0) & bool(places.catalog.brokers)
+        queue_read_ms = _read_ms(snapshot.queues, places.queue_count)
+        topic_read_ms = _means(queue_read_ms, places.queue_topic, topic_count)
+        offsets_read_ms = snapshot.totals.get(OFFSETS_READ_MS, math.nan)
         if unknown[~places.group_is_system].any() or places.catalog.brokers_without_offsets:
             totals["lag_messages"] = float("nan")
         if places.catalog.brokers_untold or (snapshot.faults and not places.catalog.topics):
@@ -129,11 +140,13 @@ class Collector:
             queue_min_offset=queues["min_offset"],
             queue_max_offset=queues["max_offset"],
             queue_last_store_ms=queues["last_store_ms"],
-            queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"])),
+            queue_put_rate=_frozen(self._queue_rate.add(taken_ms, queues["max_offset"], _or_now(queue_read_ms))),
             topic_put_messages=topics["put_messages"],
             topic_put_bytes=topics["put_bytes"],
-            topic_put_rate=_frozen(self._topic_put_rate.add(taken_ms, topics["put_messages"])),
-            topic_got_rate=_frozen(self._topic_got_rate.add(taken_ms, topics["got_messages"])),
+            topic_put_rate=_known_of(self._topic_put_rate.add(taken_ms, topics["put_messages"], topic_read_ms), ~in_part),
+            topic_got_rate=_known_of(
+                self._topic_got_rate.add(taken_ms, topics["got_messages"], np.full(topic_count, offsets_read_ms)), ~in_part
+            ),
             topic_kept_messages=kept,
             topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
             group_members=groups["members"],
@@ -143,7 +156,9 @@ class Collector:
                     unknown | (of_groups.beyond > 0), np.nan, _most_behind(behind, lag, places.position_group, group_count)
                 )
             ),
-            group_got_rate=_frozen(self._group_got_rate.add(taken_ms, groups["got_messages"])),
+            group_got_rate=_known_of(
+                self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms)), ~unknown
+            ),
             position_offset=positions["offset"],
             position_lag_messages=_frozen(lag),
             position_behind_ms=_frozen(behind),
@@ -154,10 +169,17 @@ class Collector:
             timers=self._timers(taken_ms, snapshot.timers),
             faults=snapshot.faults,
             slave_lag_bytes=snapshot.slave_lag_bytes,
-            queue_read_ms=_read_ms(snapshot.queues, places.queue_count),
+            queue_read_ms=queue_read_ms,
             position_read_ms=_read_ms(snapshot.positions, places.position_count),
             lateness=lateness_of(snapshot.lateness),
+            group_consumed_rate=self._consumed_rates(unknown),
         )
+
+    def _consumed_rates(self, unknown: NDArray[np.bool_]) -> Floats:
+        """Of each group, NaN where a part of its offsets is unknown: the others say less."""
+        if self._history is None:
+            return np.empty(0)
+        return _known_of(self._history.group_progress.rates(len(unknown)), ~unknown)
 
     def _timers(self, taken_ms: int, figures: dict[str, float]) -> dict[str, float]:
         if not figures:
@@ -170,8 +192,10 @@ class Collector:
     def _totals(self, snapshot: Snapshot, group_lag: Floats, dead: Ints) -> dict[str, float]:
         unknown = float("nan")
         totals = dict(snapshot.totals)
+        totals.pop(OFFSETS_READ_MS, None)
+        read_ms = totals.pop(TOTALS_READ_MS, unknown)
         counters = np.array([totals.get(name, unknown) for name in _TOTAL_COUNTERS.values()])
-        rates = self._totals_rate.add(snapshot.taken_ms, counters)
+        rates = self._totals_rate.add(snapshot.taken_ms, counters, np.full(len(counters), read_ms))
         totals.update(zip(_TOTAL_COUNTERS, rates.tolist(), strict=True))
         totals["process_cpu_percent"] = totals.pop("process_cpu_rate") * 100
         known = group_lag[~np.isnan(group_lag)]
@@ -272,9 +296,30 @@ def _read_ms(columns: Columns, length: int) -> Ints:
     return _columns(columns, ("read_ms",), length)["read_ms"] if "read_ms" in columns else np.empty(0, np.int64)
 
 
+def _or_now(read_ms: Ints) -> Ints | None:
+    return read_ms if len(read_ms) else None
+
+
+def _means(read_ms: Ints, owner: Ints, count: int) -> Floats | None:
+    """Mean time of what is known of each owner, NaN for none; None where all is of the same moment."""
+    if not len(read_ms):
+        return None
+    known = read_ms >= 0
+    numbers = np.bincount(owner[known], minlength=count)
+    # Relative to one of them, because a sum of times since 1970 is not exact.
+    base = float(read_ms.max())
+    sums = np.bincount(owner[known], read_ms[known] - base, count)
+    return np.where(numbers > 0, base + sums / np.maximum(numbers, 1), np.nan)
+
+
 def _old_index(old: Sequence[Hashable], new: Sequence[Hashable]) -> Ints:
     place = {key: index for index, key in enumerate(old)}
     return np.array([place.get(key, -1) for key in new], np.int64)
+
+
+def _known_of(rates: Floats, known: NDArray[np.bool_]) -> Floats:
+    """Rates of what is known whole, NaN for the rest; read-only."""
+    return _frozen(np.where(known, rates, np.nan))
 
 
 def _frozen(values: Floats) -> Floats:

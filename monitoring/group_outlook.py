@@ -58,8 +58,6 @@ class GroupOutlook:
     """None: unknown, or nothing waits."""
     help: Help | None = None
     """None: nothing is needed, or too little is known."""
-    consumed_rate: float = math.nan
-    """Messages/s that the group consumes, since the newest turn of its lag; NaN if unknown."""
 
     @property
     def drained_in_ms(self) -> float:
@@ -81,20 +79,8 @@ def group_outlook(history: History, state: ClusterState, group: str) -> GroupOut
     found = history.forecast(lag_series(group), float(state.group_lag_messages[row]))
     positions = np.flatnonzero(np.asarray(state.catalog.position_group, np.int64) == row)
     slowest = _slowest(history, state, positions, found)
-    consumption = _Consumption(int(state.group_members[row]), _consumed_rate(history, state, positions, found))
-    return GroupOutlook(found, slowest, _help(state, positions, found, slowest, consumption), consumption.rate)
-
-
-def _consumed_rate(history: History, state: ClusterState, positions: Ints, found: Forecast) -> float:
-    """What comes in, less what the lag grows by.
-
-    What the clients are sent says less: each of them holds up to 1,000 messages of a queue before it processes them.
-    """
-    if math.isnan(found.slope) or math.isnan(found.known_ms) or not len(positions):
-        return math.nan
-    topics = {state.catalog.topics[topic] for topic in _own_topics(state, positions).tolist()}
-    arriving = sum(history.mean(f"topic:{topic}.put_rate", found.known_ms) for topic in topics)
-    return max(0.0, arriving - found.slope)
+    advice = _help(history, state, row, positions=positions, found=found, slowest=slowest)
+    return GroupOutlook(found, slowest, advice)
 
 
 def _slowest(history: History, state: ClusterState, positions: Ints, found: Forecast) -> QueueDrain | None:
@@ -118,28 +104,25 @@ def _slowest(history: History, state: ClusterState, positions: Ints, found: Fore
     return QueueDrain(topic, state.catalog.queue_id[queue], float(lags[last]), float(times[last]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Consumption:
-    members: int
-    rate: float
-    """Messages/s of all members."""
-
-
-def _help(state: ClusterState, positions: Ints, found: Forecast, slowest: QueueDrain | None, now: _Consumption) -> Help | None:
-    queues = _queues_max(state, positions)
-    if now.members < 1 or queues < 1 or found.outlook is not LagOutlook.GROWING:
+def _help(
+    history: History, state: ClusterState, row: int, *, positions: Ints, found: Forecast, slowest: QueueDrain | None
+) -> Help | None:
+    queues, members = _queues_max(state, positions), int(state.group_members[row])
+    if members < 1 or queues < 1 or found.outlook is not LagOutlook.GROWING:
         return None
     if slowest is not None and queues > 1 and slowest.lag_messages >= ONE_QUEUE_SHARE * found.lag_messages:
         return Help(HelpKind.ONE_QUEUE, queues)
-    if now.members >= queues:
+    if members >= queues:
         return Help(HelpKind.ALL_QUEUES_TAKEN, queues)
-    if math.isnan(now.rate) or now.rate <= 0:
+    # Over the same stretch as the slope, so that both are of the same traffic.
+    consumed = history.group_progress.rate(row, found.known_ms)
+    if math.isnan(consumed) or consumed <= 0:
         return None
     # Consumers of a growing lag are busy: each one more consumes as much as each of them.
-    wanted = math.floor((now.rate + found.slope) / (now.rate / now.members)) + 1
+    wanted = math.floor((consumed + found.slope) / (consumed / members)) + 1
     if wanted > queues:
         return Help(HelpKind.TOO_FEW_QUEUES, queues)
-    return Help(HelpKind.MORE_CONSUMERS, queues, max(1, wanted - now.members))
+    return Help(HelpKind.MORE_CONSUMERS, queues, max(1, wanted - members))
 
 
 def _own_topics(state: ClusterState, positions: Ints) -> Ints:

@@ -121,6 +121,28 @@ def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *,
     return Forecast(now, slope, low, high, turned_ms, (len(kept) - 1) * step_s * 1_000)
 
 
+def robust_slopes(seconds: Floats, values: Floats) -> Floats:
+    """Median slopes, per second, of figures that clients report every 5 s.
+
+    Args:
+        seconds: float64 [n], rising times.
+        values: float64 [n, m], without gaps.
+
+    Returns:
+        float64 [m]; NaN of less than a second.
+    """
+    if len(seconds) < 2 or seconds[-1] - seconds[0] < 1:
+        return np.full(values.shape[1], np.nan)
+    step_s = max(1.0, float(seconds[-1] - seconds[0]) / STEPS_MAX)
+    steps = int((seconds[-1] - seconds[0]) / step_s + 1e-9)
+    at = np.interp(seconds[-1] - step_s * np.arange(steps, -1, -1.0), seconds, np.arange(len(seconds)))
+    low, share = at.astype(np.int64), (at % 1)[:, None]
+    even = values[low] * (1 - share) + values[np.minimum(low + 1, len(seconds) - 1)] * share
+    first, second = _pairs(len(even))
+    slopes = np.sort((even[second] - even[first]) / ((second - first) * step_s)[:, None], axis=0)
+    return _middle(slopes)
+
+
 def _evenly(x: Floats, y: Floats) -> tuple[float, Floats]:
     """Step of an even grid in seconds, at least 1, and the values on it; the newest sample is its last point."""
     span_s = float(x[-1] - x[0])
@@ -161,7 +183,7 @@ def _changes(values: Floats, stretch: int, noise: float) -> tuple[Ints, Floats, 
 def _noise(values: Floats) -> float:
     """Variance of the change within a step; robust, because changes of slope are few."""
     bend = values[2 * TOOTH :] - 2 * values[TOOTH:-TOOTH] + values[: -2 * TOOTH]
-    return _median(np.sort(bend * bend)) / (_NORMAL_MEDIAN_SQUARE * 2 * TOOTH)
+    return float(_middle(np.sort(bend * bend))) / (_NORMAL_MEDIAN_SQUARE * 2 * TOOTH)
 
 
 def _has_turned(values: Floats, after: int) -> bool:
@@ -173,18 +195,24 @@ def _has_turned(values: Floats, after: int) -> bool:
 
 def _slope(values: Floats, step_s: float) -> tuple[float, float, float]:
     """Median of the slopes, and the band of Kendall's statistic at 90 %."""
-    first, second = np.triu_indices(len(values), 1)
-    run = second - first
-    # A short lag has few pairs that are whole teeth apart.
-    fits = (run % TOOTH == 0) if len(values) > STEPS_KNOWN else run > 0
-    slopes = np.sort((values[second[fits]] - values[first[fits]]) / (run[fits] * step_s))
+    first, second = _pairs(len(values))
+    slopes = np.sort((values[second] - values[first]) / ((second - first) * step_s))
     points = max(3.0, (len(values) - 1) / _STEPS_INDEPENDENT)
     reach = _Z_90 * math.sqrt(points * (points - 1) * (2 * points + 5) / 18) / (points * (points - 1) / 2)
     low = max(0, math.floor(len(slopes) * (1 - reach) / 2))
     high = min(len(slopes) - 1, math.ceil(len(slopes) * (1 + reach) / 2))
-    return _median(slopes), float(slopes[low]), float(slopes[high])
+    return float(_middle(slopes)), float(slopes[low]), float(slopes[high])
 
 
-def _median(ordered: Floats) -> float:
+def _pairs(count: int) -> tuple[Ints, Ints]:
+    """Pairs of points whose slopes count."""
+    first, second = np.triu_indices(count, 1)
+    # A short lag has few pairs that are whole teeth apart.
+    fits = ((second - first) % TOOTH == 0) if count > STEPS_KNOWN else second > first
+    return first[fits], second[fits]
+
+
+def _middle(ordered: Floats) -> Floats:
+    """Median of ordered values, of each column."""
     # numpy's median imports numpy.ma at its first call: 40 ms within a turn of the window's loop.
-    return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
+    return np.asarray((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from monitoring.group_progress import GroupProgress
 from monitoring.lag import SPAN_MS, STEPS_MAX, Forecast, forecast
 from monitoring.queue_lags import QueueLags
 from monitoring.sample_blocks import Floats, Ints, SampleBlocks
@@ -25,6 +26,8 @@ RECORD_BYTES_MAX = 32 * 2**20
 """Of samples: an hour of 1,000 moving figures among constant ones, or seven minutes of 10,000 moving ones."""
 GAP_MS = 5_000
 """Time without a sample after which a line is interrupted."""
+UNREAD_MS = 600_000
+"""Age of a counter up to which its last rate is shown."""
 FORECASTS_MAX = 2_000
 """Forecasts that are kept until the next sample."""
 
@@ -157,6 +160,8 @@ class History:
         self._at = self._from = np.zeros(0, np.int64)
         self.queue_lags = QueueLags()
         """Lags of the positions over the last minutes."""
+        self.group_progress = GroupProgress()
+        """What the groups consumed over the last minutes."""
         self._forecasts: dict[str, Forecast] = {}
         """Of the newest sample, by name of the series."""
         self._empty = Series(_TimeLine(1), self._blocks, 0)
@@ -191,13 +196,6 @@ class History:
             if len(self._forecasts) < FORECASTS_MAX:
                 self._forecasts[name] = found
         return found if lag_messages is None else replace(found, lag_messages=lag_messages)
-
-    def mean(self, name: str, over_ms: float) -> float:
-        """Mean of a series over its newest stretch; NaN if nothing of it is known."""
-        now_ms = self.last_ms or 0
-        values = self.series(name).window(now_ms - int(over_ms), now_ms, SAMPLES_MAX)[1]
-        known = values[~np.isnan(values)]
-        return float(known.mean()) if len(known) else float("nan")
 
     def record(self, time_ms: int, names: Sequence[str], values: Sequence[float] | Floats) -> None:
         """Add one sample of all series. Series without a value get a gap.
@@ -249,8 +247,20 @@ class History:
         self._blocks.forget_before(self._line.begin)
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Counters at a moment; ``read_ms``: when each was read."""
+
+    time_ms: int
+    counters: Floats
+    read_ms: Floats
+
+
 class SlidingRate:
     """Rates per second of a row of counters over the last seconds.
+
+    A rate is taken between the moments at which a counter was read, because counters of an attached cluster stand still
+    between two looks: over a window of time it would contain three looks at one moment and four at the next.
 
     Args:
         window_ms: Time span of the rate.
@@ -262,47 +272,62 @@ class SlidingRate:
         self._window_ms = window_ms
         self._spacing_ms = spacing_ms
         self._span_ms_min = span_ms_min
-        self._kept: deque[tuple[int, Floats]] = deque()
+        self._kept: deque[_Counted] = deque()
+        self._rates: Floats = np.zeros(0)
+        """The last ones, for counters that were not read since."""
 
     def reset(self) -> None:
         """Forget all samples, because the counters restart."""
         self._kept.clear()
+        self._rates = np.zeros(0)
 
     def rearrange(self, old_index: Ints, *, before: float = 0.0) -> None:
         """Follow a change of the row: int64 [n], for each new place the old place, or -1 for a new counter.
 
         ``before`` is the value of a new counter before its first sample; NaN if unknown.
         """
-        known = old_index >= 0
-        for number, (time_ms, row) in enumerate(self._kept):
-            moved = np.full(len(old_index), before)
-            moved[known] = row[old_index[known]]
-            self._kept[number] = (time_ms, moved)
 
-    def add(self, time_ms: int, counters: Ints | Floats) -> Floats:
+        def moved(row: Floats, new: float) -> Floats:
+            known = (old_index >= 0) & (old_index < len(row))
+            found = np.full(len(old_index), new)
+            found[known] = row[old_index[known]]
+            return found
+
+        for number, one in enumerate(self._kept):
+            read_ms = moved(one.read_ms, float(one.time_ms))
+            self._kept[number] = _Counted(one.time_ms, moved(one.counters, before), read_ms)
+        self._rates = moved(self._rates, np.nan)
+
+    def add(self, time_ms: int, counters: Ints | Floats, read_ms: Ints | Floats | None = None) -> Floats:
         """Add a row of counters; a time before the last one restarts the window.
 
         Args:
             time_ms: Time of the reading.
             counters: [n] rising counts, below 0 or NaN for unknown.
+            read_ms: [n] when each of them was read, below 0 or NaN for unknown; None: at ``time_ms``.
 
         Returns:
-            float64 [n] per second, NaN if unknown or if a counter fell.
+            float64 [n] per second, NaN if unknown or if a counter fell. A counter that was not read within the window has the
+            rate of its last look, for `UNREAD_MS`.
         """
         row = np.where(counters < 0, np.nan, counters).astype(np.float64)
-        if self._kept and (time_ms < self._kept[-1][0] or len(self._kept[-1][1]) != len(row)):
-            self._kept.clear()
-        while len(self._kept) > 1 and self._kept[1][0] <= time_ms - self._window_ms:
+        at = np.full(len(row), float(time_ms)) if read_ms is None else np.asarray(read_ms, np.float64)
+        now = _Counted(time_ms, row, np.where(at >= 0, at, float(time_ms)))
+        if self._kept and (time_ms < self._kept[-1].time_ms or len(self._kept[-1].counters) != len(row)):
+            self.reset()
+        while len(self._kept) > 1 and self._kept[1].time_ms <= time_ms - self._window_ms:
             self._kept.popleft()
-        rates = self._rates(time_ms, row)
-        if not self._kept or time_ms - self._kept[-1][0] >= self._spacing_ms:
-            self._kept.append((time_ms, row))
-        return rates
+        self._rates = self._rates_at(now)
+        if not self._kept or time_ms - self._kept[-1].time_ms >= self._spacing_ms:
+            self._kept.append(now)
+        return self._rates.copy()
 
-    def _rates(self, time_ms: int, row: Floats) -> Floats:
-        span_ms = time_ms - self._kept[0][0] if self._kept else 0
-        if span_ms < self._span_ms_min:
-            return np.full(len(row), np.nan)
-        grown = row - self._kept[0][1]
-        rates: Floats = np.where(grown < 0, np.nan, grown) * (1_000.0 / span_ms)
-        return rates
+    def _rates_at(self, now: _Counted) -> Floats:
+        first = self._kept[0] if self._kept else now
+        grown, span_ms = now.counters - first.counters, now.read_ms - first.read_ms
+        is_read = span_ms >= self._span_ms_min
+        rates: Floats = np.where(grown < 0, np.nan, grown) * (1_000.0 / np.where(is_read, span_ms, np.nan))
+        if len(self._rates) != len(rates):
+            return rates
+        is_held = ~is_read & ~np.isnan(grown) & (now.time_ms - now.read_ms <= UNREAD_MS)
+        return np.where(is_held, self._rates, rates)

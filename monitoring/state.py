@@ -53,7 +53,7 @@ class ClusterState:
     group_members: Ints  # [G], -1 offline, `MEMBERS_UNREAD`, `MEMBERS_UNLISTED`
     group_lag_messages: Floats  # [G], NaN when no position is known, or one is beyond the end of its queue
     group_behind_ms: Floats  # [G] taken_ms - store time of the oldest message not consumed; 0 when none waits
-    group_got_rate: Floats  # [G] messages/s
+    group_got_rate: Floats  # [G] messages/s that clients are sent
 
     position_offset: Ints  # [P]
     position_lag_messages: Floats  # [P], NaN also beyond the end of the queue
@@ -80,6 +80,14 @@ class ClusterState:
     """[P], likewise for the offsets of groups."""
     lateness: Lateness | None = None
     """None if the source sends none."""
+    group_consumed_rate: Floats = field(default_factory=lambda: np.empty(0))
+    """[G] messages/s by which the offsets of the group advance, NaN unknown; empty where no history is kept."""
+
+    @property
+    def group_out_rate(self) -> Floats:
+        """Messages/s that each group consumes; where that is unknown, those that its clients are sent."""
+        consumed = self.group_consumed_rate
+        return np.where(np.isnan(consumed), self.group_got_rate, consumed) if len(consumed) else self.group_got_rate
 
     @property
     def position_standings(self) -> Standings:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from monitoring.reach import ClusterReach
+
 if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
@@ -67,13 +69,15 @@ class LiveFeed(QObject):
 
     @property
     def age_ms(self) -> float | None:
-        """Age of the newest figures by the window's own clock; None before the first."""
+        """Age of the newest figures by the window's own clock, of those that a broker answered with; None before the first."""
         return None if self._newest is None else (self._monotonic() - self._arrived_s) * 1_000
 
     def take(self, state: ClusterState) -> None:
         """Store new figures; the first ones are emitted at once."""
         first = self._newest is None
-        self._newest, self._arrived_s, self._is_new = state, self._monotonic(), True
+        self._newest, self._is_new = state, True
+        if first or state.reach is not ClusterReach.NOTHING:
+            self._arrived_s = self._monotonic()
         if first and not self.paused:
             self._tick()
 

@@ -14,7 +14,6 @@ from broker_core.api import RunningInfo
 from broker_core.api import names as reserved
 from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
-from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import MEMBERS_UNLISTED, ClusterState, Ints, are_members_known
@@ -54,7 +53,8 @@ class GroupRow:
     """-1: offline; `MEMBERS_UNREAD`, `MEMBERS_UNLISTED`."""
     lag_messages: float
     behind_ms: float
-    got_rate: float
+    out_rate: float
+    """Messages/s that it consumes, as `ClusterState.group_out_rate`."""
     in_rate: float = math.nan
     """Messages/s that arrive in its queues."""
     lag_limit: float = math.inf
@@ -150,11 +150,6 @@ _HEALTH = {
 }
 
 
-def out_rate(group: GroupRow, outlook: GroupOutlook) -> float:
-    """Messages/s that a group consumes; until that is known, those that its clients are sent."""
-    return group.got_rate if math.isnan(outlook.consumed_rate) else outlook.consumed_rate
-
-
 def group_health(group: GroupRow, lag: Forecast) -> GroupHealth:
     """Health of a group with this lag; a group whose alert fires is never well."""
     if group.beyond_messages > 0:
@@ -180,7 +175,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
     positions = np.bincount(owners, minlength=len(catalog.groups))
     arriving = state.queue_put_rate[np.asarray(catalog.position_queue, np.int64)]
     in_rates = np.where(positions > 0, np.bincount(owners, arriving, len(catalog.groups)), np.nan)
-    standing = state.group_standings
+    standing, out_rates = state.group_standings, state.group_out_rate
     return [
         GroupRow(
             name=name,
@@ -188,7 +183,7 @@ def group_rows(state: ClusterState, limits: LagLimits = SHIPPED) -> list[GroupRo
             members=int(state.group_members[row]),
             lag_messages=float(state.group_lag_messages[row]),
             behind_ms=float(state.group_behind_ms[row]),
-            got_rate=float(state.group_got_rate[row]),
+            out_rate=float(out_rates[row]),
             in_rate=float(in_rates[row]),
             lag_limit=limits.of_group(name),
             may_lag=bool(positions[row]) or bool(state.faults),

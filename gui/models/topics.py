@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +17,8 @@ from monitoring.lag_limits import SHIPPED, LagLimits
 from monitoring.state import ClusterState, Floats, Ints
 
 IDLE_AFTER_MS = 60_000
+CHANCE_ERRORS = 5.0
+"""Standard errors by which the fullest queue of a spread by chance is above an even share at most."""
 SKEW_MESSAGES_MIN = 1_000
 """With fewer messages, queues differ by chance."""
 NAME_LENGTH_MAX = 127
@@ -209,13 +212,14 @@ def groups_by_topic(state: ClusterState) -> dict[str, list[GroupOnTopic]]:
 def skew(queues: Sequence[QueueRow]) -> float:
     """Largest share of the kept messages in one queue, divided by an even share.
 
-    Kept messages, because current rates differ by chance. NaN with fewer than two known queues, or before `SKEW_MESSAGES_MIN`
-    messages.
+    Kept messages, because current rates differ by chance. 1 where a spread by chance has such a queue, too. NaN with fewer
+    than two known queues, or before `SKEW_MESSAGES_MIN` messages.
     """
     known = [queue.messages for queue in queues if queue.messages >= 0]
     if len(known) < 2 or sum(known) < SKEW_MESSAGES_MIN:
         return float("nan")
-    return max(known) * len(known) / sum(known)
+    even = sum(known) / len(known)
+    return max(known) / even if max(known) - even > CHANCE_ERRORS * math.sqrt(even) else 1.0
 
 
 def topic_name_fault(name: str, existing: list[str]) -> str:

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from broker_core.api import OrbitError, RemoteError
+from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.question import Question
+from gui.operations.background import BackgroundCall
 from monitoring.sources.base import ClusterSource, Pending
 
 T = TypeVar("T")
@@ -98,15 +100,27 @@ class RequestChain(InTurn[A]):
         return RemoteError(f"{len(self.answers)} of {self.count} were done before: {error.message}", **error.context)
 
 
+AT_ONCE_BYTES = 128 * 1024
+"""Longest body that is read in the turn of its arrival: about 5 ms."""
+
+
 class ReadAnswer(Generic[A, T]):
-    """A `Pending` of the result of ``read`` for an answer; an `OrbitError` that ``read`` raises is the error of the request."""
+    """A `Pending` of the result of ``read`` for an answer; an `OrbitError` that ``read`` raises is the error of the request.
+
+    A long body is read on a thread, so ``read`` touches no Qt object.
+    """
 
     def __init__(self, pending: Pending[A], read: Callable[[A], T]) -> None:
         self._pending = pending
         self._read = read
+        self._call: BackgroundCall | None = None
+        self._is_cancelled = False
 
     def then(self, done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
         def answered(answer: A) -> None:
+            if _body_bytes(answer) > AT_ONCE_BYTES:
+                self._read_later(partial(self._read, answer), done, failed)
+                return
             try:
                 value = self._read(answer)
             except OrbitError as error:
@@ -117,7 +131,26 @@ class ReadAnswer(Generic[A, T]):
         self._pending.then(answered, failed)
 
     def cancel(self) -> None:
+        self._is_cancelled = True
         self._pending.cancel()
+
+    def _read_later(self, read: Callable[[], T], done: Callable[[T], None], failed: Callable[[OrbitError], None]) -> None:
+        def tell(report: Callable[[Any], None], result: object) -> None:
+            self._call = None
+            if not self._is_cancelled:
+                report(result)
+
+        self._call = BackgroundCall()
+        self._call.done.connect(partial(tell, done))
+        self._call.failed.connect(partial(tell, failed))
+        self._call.start(read)
+
+
+def _body_bytes(answer: object) -> int:
+    """Length of the bodies of an answer of brokers; 0 of another answer."""
+    if not isinstance(answer, BrokerAnswer):
+        return 0
+    return max(len(answer.body), sum(map(len, answer.bodies.values())))
 
 
 class Steps(ABC, Generic[T]):

@@ -95,8 +95,7 @@ class TimeChart(TimePlot, QWidget):
         """Of the lines that ever had an isolated point."""
         self._forecast: ForecastLines | None = None
         self._note: ChartNote | None = None
-        self._newest: dict[str, float] = {}
-        """Figures of now of some series, which the legend shows in place of their last points."""
+        self._legend_values: dict[str, float] = {}
         self._fault = self._marks_fault = ""
         self._cursor_s = math.nan
         self._held: Span | None = None
@@ -129,7 +128,7 @@ class TimeChart(TimePlot, QWidget):
         from_s: float,
         to_s: float,
         fault: str = "",
-        newest: Mapping[str, float] = NO_VALUES,
+        legend_values: Mapping[str, float] = NO_VALUES,
     ) -> None:
         """Show these points; series that are not named keep their old ones.
 
@@ -138,9 +137,10 @@ class TimeChart(TimePlot, QWidget):
             from_s: Left end of the axis, seconds since the epoch.
             to_s: Right end.
             fault: What was not read, and why; in the language of the window.
-            newest: Figures of now, where the axis ends now: the last point of a line may be a mean of several samples.
+            legend_values: What the legend shows while there is no cursor, in place of the last points of lines: figures of
+                now, because a last point may be a mean of several samples; sums, because a last count is of one interval.
         """
-        self._fault, self._newest = fault, dict(newest)
+        self._fault, self._legend_values = fault, dict(legend_values)
         self._data.update(points)
         for key, (x, y) in points.items():
             self._curves[key].setData(x, y, connect="finite", antialias=len(x) <= ANTIALIAS_POINTS_MAX)
@@ -310,15 +310,15 @@ class TimeChart(TimePlot, QWidget):
         return float(y[min(near, key=lambda i: abs(x[i] - at_s))])
 
     def last_value(self, key: str) -> float:
-        """Newest value of a series; NaN where there is none."""
-        newest = self._newest.get(key, math.nan)
-        if not math.isnan(newest):
-            return newest
+        """Value of a series without a cursor, the newest one if `show_points` was given no other; NaN where there is none."""
+        value = self._legend_values.get(key, math.nan)
+        if not math.isnan(value):
+            return value
         _, y = self._data.get(key, (None, np.empty(0)))
         return float(y[-1]) if len(y) else math.nan
 
     def shown_value(self, key: str) -> str:
-        """Legend value of a series: at the cursor, else the newest."""
+        """Legend value of a series: at the cursor, else `last_value`."""
         value = self.last_value(key) if math.isnan(self._cursor_s) else self.value_at(key, self._cursor_s)
         return UNKNOWN if math.isnan(value) else self.value_text(value)
 

@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from monitoring.state import ClusterState
 
 
-TITLE_WIDTH_KEPT = 320
+TITLE_WIDTH_KEPT = 250
 """Of a title, px; a longer one is cut in its middle where there is no room."""
+FACTS_WIDTH_KEPT = 160
+"""Of the facts beside it, px; longer ones are cut at their end."""
 
 
 class PageHeader(QWidget):
@@ -80,6 +82,8 @@ class PageHeader(QWidget):
 
     def set_facts(self, text: str) -> None:
         self._facts.setText(text)
+        # Beside the name of a topic of 127 characters no fact would be left.
+        self._facts.setMinimumWidth(min(self._facts.sizeHint().width(), FACTS_WIDTH_KEPT))
 
     def set_chips(self, chips: Sequence[tuple[str, State]]) -> None:
         while len(self._chips) < len(chips):

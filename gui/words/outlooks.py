@@ -37,8 +37,9 @@ def turned_text(lag: Forecast) -> str:
 
 
 def change_text(lag: Forecast) -> str:
-    """The slope with its sign; a dash while its direction is unknown."""
-    is_known = lag.outlook not in (LagOutlook.UNKNOWN, LagOutlook.CAUGHT_UP) or lag.slope == 0
+    """The slope with its sign; a dash while lag or direction is unknown."""
+    is_open = lag.outlook in (LagOutlook.UNKNOWN, LagOutlook.CAUGHT_UP)
+    is_known = not math.isnan(lag.lag_messages) and (not is_open or lag.slope == 0)
     return f"{signed_count_text(lag.slope)}/s" if is_known else UNKNOWN
 
 

@@ -61,8 +61,8 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Groups with lag": "Groups that consume the topic, largest lag first, with the messages they are behind.",
         "Out": (
-            "Messages that the group consumes: those that come in, less what its lag grows by, since the lag turned. Until "
-            "that is known: messages that its clients were sent. [messages/s]"
+            "Messages that the group consumes: what its offsets advanced by, over the last 15 s. Where they are not known: "
+            "messages that its clients were sent. [messages/s]"
         ),
         "In": "Messages written to the queues of the topic, mean over the last 4 s. [messages/s]",
         "In /s": (

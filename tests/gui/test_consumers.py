@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import RunningInfo, WorkerError, read_running_info
@@ -29,7 +30,8 @@ from gui.models.consumers import (
     topics_of,
 )
 from gui.operations.group_facts import GroupVersions
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, State
 from gui.views.consumers.columns import (
     SYSTEM_GROUPS,
     columns_to_hide,
@@ -43,7 +45,7 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
-from gui.words.outlooks import outlook_text
+from gui.words.outlooks import change_text, outlook_text
 from gui.words.text import UNKNOWN
 from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast, LagOutlook
@@ -160,7 +162,7 @@ def test_what_comes_in_is_the_rate_of_the_queues_of_the_group():
     ],
 )
 def test_health_follows_the_forecast_of_the_lag(members, lag, slope, health):
-    group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, got_rate=0.0)
+    group = GroupRow("g", is_system=False, members=members, lag_messages=lag, behind_ms=0.0, out_rate=0.0)
 
     assert group_health(group, Forecast(lag, slope, slope, slope)) is health
 
@@ -181,7 +183,7 @@ def test_only_a_group_that_cannot_have_one_has_no_position_yet(positions, faults
 
 @pytest.mark.parametrize(("members", "words"), [(2, "2"), (0, "offline"), (-1, "offline"), (MEMBERS_UNREAD, UNKNOWN)])
 def test_a_group_whose_members_were_not_read_is_not_called_offline(members, words):
-    group = GroupRow("g", is_system=False, members=members, lag_messages=5.0, behind_ms=0.0, got_rate=0.0)
+    group = GroupRow("g", is_system=False, members=members, lag_messages=5.0, behind_ms=0.0, out_rate=0.0)
     assert online_text(members) == words
     assert group.offline == (words == "offline"), "an offset reset would pass over members that are there"
 
@@ -580,3 +582,43 @@ def test_a_pinned_page_says_that_its_group_is_gone_and_goes_to_no_other(make_vie
     view.state_changed(STATE)
     assert view.gone() == ""
     assert view.header.title == "stock-worker"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("width", [1_072, 1_232])
+def test_names_of_groups_and_parts_are_whole_beside_each_other(make_view, qtbot, width, language):
+    with shown_in(language):
+        view = make_view(FakeSource())
+        view.resize(width, 700)
+        qtbot.waitUntil(lambda: view.width() == width and view.group_grid.view.viewport().width() > 300)
+        cells = view.group_grid.view
+        fonts = QFontMetrics(text_font(Size.BODY, QFont.Weight.DemiBold))
+        qtbot.waitUntil(lambda: cells.horizontalScrollBar().maximum() == 0)
+        assert cells.columnWidth(0) >= fonts.horizontalAdvance("payment-settle") + 36
+        bar = view.tabs.tabBar()
+        assert bar.tabRect(bar.count() - 1).right() < bar.width()
+        units = [fact.unit for key, fact in view.lag.facts.items() if fact.isVisible() and key != "drains"]
+        assert all(unit.width() >= unit.sizeHint().width() for unit in units if unit.isVisible())
+
+
+def test_a_group_that_is_gone_leaves_nothing_behind(make_view, qtbot):
+    view = make_view(FakeSource())
+    heat = view.heat.make()
+    view.state_changed(STATE)
+    assert heat._places
+    none = replace(STATE.catalog, groups=[], group_is_system=[], position_group=[], position_queue=[])
+    nothing, no_numbers = np.zeros(0), np.zeros(0, np.int64)
+    view.state_changed(
+        replace(
+            STATE, catalog=none, group_members=no_numbers, group_lag_messages=nothing, group_behind_ms=nothing,
+            group_got_rate=nothing, group_consumed_rate=nothing, position_offset=no_numbers, position_lag_messages=nothing,
+            position_behind_ms=nothing, position_owner=no_numbers,
+        )
+    )  # fmt: skip
+    assert (heat._places, heat.lags.matrix.is_empty) == ([], True)
+    assert view.header.title == "Consumers"
+
+
+@pytest.mark.parametrize(("lag", "slope", "shown"), [(NAN, 0.0, UNKNOWN), (5.0, 0.0, "0/s"), (500.0, 12.0, "+12/s")])
+def test_the_change_of_an_unknown_lag_is_unknown(lag, slope, shown):
+    assert change_text(Forecast(lag, slope, slope, slope)) == shown

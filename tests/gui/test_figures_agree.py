@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,23 +17,26 @@ from gui.models.pin_rows import PinBook
 from gui.operations.tasks import TaskList
 from gui.views.alerts.view import AlertsView
 from gui.views.clients.view import ClientsView
-from gui.views.consumers.view import ConsumersView
+from gui.views.consumers.view import TABS, ConsumersView
 from gui.views.dead_letters.view import DeadLettersView
 from gui.views.delay.view import DelayView
+from gui.views.overview.flow_picture import DEAD, DELAYED, READY
+from gui.views.overview.flow_scene import FlowCard
 from gui.views.overview.view import OverviewView
 from gui.views.page import PageView
 from gui.views.registry import PAGES
+from gui.views.store.view import StoreView
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
 from gui.views.transactions.view import TransactionsView
 from gui.words.outlooks import outlook_text
-from gui.words.text import TimeZoneChoice, count_text, short_count_text
+from gui.words.text import TimeZoneChoice, count_text, rate_text, short_count_text
 from monitoring.admin.connections import BROKER
 from monitoring.lag_limits import SHIPPED
 from tests.support.fake_history import shop_history
 from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource
-from tests.support.shown_parts import chips_of, segment
+from tests.support.shown_parts import chips_of, segment, words_of
 
 VIEWS: dict[str, type[PageView]] = {
     "topics": TopicsView,
@@ -75,7 +79,12 @@ def bar(qtbot, theme, tmp_path):
 def source() -> FakeSource:
     made = FakeSource()
     on_brokers = fake_connections().side.count(BROKER)
-    made.state = replace(made.state, totals={**made.state.totals, "connections": float(on_brokers)})
+    made.state = replace(
+        made.state,
+        totals={**made.state.totals, "connections": float(on_brokers)},
+        # Clients hold some of what they were sent.
+        group_consumed_rate=made.state.group_got_rate * 0.75,
+    )
     return made
 
 
@@ -112,6 +121,9 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
         page = show_page(TopicView, source)
         page.open({"topic": topic, "tab": "consumers"})
         page.state_changed(source.state)
+        out = column(consumers.groups, listed, "out")
+        assert out == f"{column(page.consumers, row_of(page.consumers, group), 'out')}/s"
+        assert out != rate_text(source.state.group_got_rate[source.state.catalog.groups.index(group)])
         consumers.open({"group": group})
         assert chips_of(consumers.header) == [page._health_of(row_of(page.consumers, group))[0]]
         for key, other in (("lag", "lag"), ("behind", "behind"), ("forecast", "drains")):
@@ -182,3 +194,63 @@ def test_the_clients_of_a_list_are_those_of_its_facts(show_page, source):
     view = show_page(ClientsView, source)
     parts = [number(part) for part in view.header.facts.split(", ") if re.search("connected|to the name server|itself", part)]
     assert sum(parts) == len({(row.side, row.address) for row in view.clients.rows})
+
+
+def flow_card(overview: PageView, key: str) -> FlowCard:
+    return next(card for card in overview.flow.picture.cards() if card.key == key)
+
+
+def test_delayed_messages_are_as_many_in_lanes_tile_flow_and_badge(show_page, bar, source):
+    delay, overview = show_page(DelayView, source), show_page(OverviewView, source)
+    lanes = sum(number(column(delay.levels, row, "pending")) for row in delay.levels.rows)
+    timers = number(segment(delay.waiting.switch, "Timers").text())
+    pending = number(delay.tiles["pending"].value_label.text())
+    assert pending == lanes + timers == number(flow_card(overview, DELAYED).value)
+    show_counts(bar, source.state, alerts_firing=0, lag_is_over=False, dead_are_alarming=False)
+    assert number(bar.items["delay"].toolTip()) == pending
+
+
+def test_dead_letters_are_as_many_in_groups_chip_tile_and_flow(show_page, source):
+    letters, overview = show_page(DeadLettersView, source), show_page(OverviewView, source)
+    dead = sum(number(column(letters.groups, row, "dead")) for row in letters.groups.rows)
+    assert dead == number(chips_of(letters.header)[0]) == number(overview.tiles.tiles["dead"].value_label.text())
+    assert dead == number(flow_card(overview, DEAD).value)
+    waiting = sum(number(column(letters.groups, row, "waiting")) for row in letters.groups.rows)
+    assert waiting == number(chips_of(letters.header)[1])
+
+
+def test_the_lag_of_all_groups_is_that_of_their_list_and_their_queues(show_page, source):
+    consumers, overview = show_page(ConsumersView, source), show_page(OverviewView, source)
+    lags = {row.name: row.lag_messages for row in consumers.groups.rows if not math.isnan(row.lag_messages)}
+    assert sum(lags.values()) == number(flow_card(overview, READY).value) == number(consumers.foot.text())
+    consumers.open({"group": "payment-settle"})
+    assert sum(number(column(consumers.positions, row, "lag")) for row in consumers.positions.rows) == lags["payment-settle"]
+    assert number(consumers.tabs.tabText(TABS.index("members"))) == number(consumers.lag.facts["members"].value.text())
+
+
+def test_a_topic_holds_as_much_as_its_queues(show_page, source):
+    topics, page = show_page(TopicsView, source), show_page(TopicView, source)
+    page.open({"topic": "orders"})
+    topics.grid.select_key("orders")
+    listed = row_of(topics.model, "orders")
+    kept = number(column(topics.model, listed, "kept"))
+    queues = page.queues.model
+    assert sum(number(column(queues, row, "messages")) for row in queues.rows) == kept
+    facts = page.header.facts.split(", ")
+    assert (number(facts[0]), number(facts[1])) == (len(queues.rows), kept)
+    assert sum(row.put_rate for row in queues.rows) == pytest.approx(listed.put_rate)
+    page.open({"tab": "consumers"})
+    assert number(page.tabs.tabText(1)) == len(page.consumers.rows) == len(topics.detail.groups.rows)
+
+
+def test_alerts_are_as_many_in_chip_panel_and_page(show_page, source):
+    overview, alerts = show_page(OverviewView, source), show_page(AlertsView, source)
+    open_alerts = number(chips_of(overview.header)[0])
+    assert number(overview.panels.make().attention.subtitle) == open_alerts == number(chips_of(alerts.header)[0])
+
+
+def test_the_disk_is_as_full_on_the_overview_as_on_the_store_page(show_page, source):
+    overview, store = show_page(OverviewView, source), show_page(StoreView, source)
+    tile = overview.tiles.tiles["disk"].value_label.text()
+    assert f"\n{tile} of " in words_of(overview.tables.make().meters["disk"])
+    assert tile in words_of(store.disk)

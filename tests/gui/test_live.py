@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from broker_core.worker.questions.figures import NO_ANSWER
 from gui.main_window.live import LiveFeed
 from tests.support.fake_source import fake_state
 
@@ -42,6 +45,19 @@ def test_the_age_is_that_of_the_newest_figures(feed, clock):
     feed.take(fake_state())
     clock.now_s += 2.5
     assert feed.age_ms == 2_500
+
+
+def test_figures_without_an_answer_do_not_make_what_is_shown_younger(feed, clock):
+    state = fake_state()
+    silent = replace(
+        state, catalog=replace(state.catalog, brokers=["a"]), faults={"a": f"{NO_ANSWER} since 3 s: Connection refused"}
+    )
+    feed.take(state)
+    clock.now_s += 8
+    feed.take(silent)
+    assert feed.age_ms == 8_000
+    feed.take(state)
+    assert feed.age_ms == 0
 
 
 def test_a_pause_holds_and_the_end_of_it_shows_the_newest(feed):

@@ -11,7 +11,7 @@ from gui.main_window.page_room import PageRoom
 from gui.main_window.places import PagePlace
 from gui.views.consumers.view import TABS as GROUP_TABS
 from gui.views.dead_letters.flow import STEPS
-from gui.views.page import PageHeader, PageView
+from gui.views.page import FACTS_WIDTH_KEPT, PageHeader, PageView
 from gui.views.registry import PAGES
 from gui.views.topics.topic_view import TABS as TOPIC_TABS
 from gui.widgets import fitted_dialog
@@ -76,6 +76,8 @@ def test_a_long_title_is_cut_in_its_middle_and_its_tool_tip_says_all(long_window
     assert start
     assert name == start + name[len(start) : len(name) - len(end)] + end
     assert end
+    facts = next(one for one in page.header.findChildren(ElidedLabel) if one.whole_text() == page.header.facts)
+    assert facts.width() >= min(FACTS_WIDTH_KEPT, facts.sizeHint().width())
 
 
 def test_words_over_a_missing_thing_are_broken(long_window, qapp):

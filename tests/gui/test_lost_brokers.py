@@ -26,7 +26,7 @@ MARK = "Not all brokers answered"
 MISSING = rf"{MARK}, and what they hold is missing here\. {B}: .*"
 HERE = rf"- .* \| {A} orders \d \d \| .*"
 LOST = (
-    (Place("overview"), (r"\[Part missing\]", r"\[picture: Consumer lag: — *\]")),
+    (Place("overview"), (r"\[Part missing\]", r"\[picture: Consumer lag: — *\]", r"- orders \| — \|.*")),
     (Place("topics", {"topic": "orders"}), (rf"\[picture: Write rate by queue: {A} 0: .*{B} 0: —, {B} 1: —\]",)),
     (
         Place("topic", {"topic": "orders", "tab": "queues"}),

@@ -7,13 +7,16 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QObject
 
-from broker_core.api import WorkerError
+from broker_core.api import CodecError, WorkerError
+from broker_core.worker.questions.administration import BrokerAnswer
 from broker_core.worker.questions.lifecycle import Done
 from gui.operations.actions import Action, ActionRegistry
 from gui.operations.background import BackgroundCall, _Work
 from gui.operations.queries import LatestQuery
+from gui.operations.requests import AT_ONCE_BYTES, ReadAnswer
 from gui.operations.tasks import FINISHED_TASKS_KEPT, TaskList, TaskState
 from gui.words.text import tr
+from tests.support.fake_page_context import deliver_background_calls
 from tests.support.fake_source import FakePending
 from tests.support.languages import shown_in
 
@@ -196,3 +199,41 @@ def test_an_action_is_registered_once_and_runs_unless_blocked(qapp):
     reason[0] = "the broker is not running"
     assert not registry.run("x")
     assert ran == [1]
+
+
+LONG = BrokerAnswer(body=b"x" * (AT_ONCE_BYTES + 1))
+
+
+def test_a_long_answer_is_read_elsewhere_and_a_short_one_at_once(qtbot):
+    here, ran_on, answers = threading.get_ident(), [], []
+
+    def read(answer: BrokerAnswer) -> int:
+        ran_on.append(threading.get_ident())
+        return len(answer.body)
+
+    ReadAnswer(FakePending(BrokerAnswer(body=b"x")), read).then(answers.append, pytest.fail)
+    assert (answers, ran_on) == ([1], [here])
+    long = ReadAnswer(FakePending(LONG), read)
+    long.then(lambda size: answers.append((size, threading.get_ident())), pytest.fail)
+    qtbot.waitUntil(lambda: len(answers) == 2, timeout=WAIT_MS)
+    assert answers[1] == (len(LONG.body), here)
+    assert ran_on[1] != here
+    several = BrokerAnswer(body=b"x", bodies={"a": LONG.body[:-1], "b": b"x" * 9})
+    ReadAnswer(FakePending(several), read).then(answers.append, pytest.fail)
+    assert len(answers) == 2
+    qtbot.waitUntil(lambda: len(answers) == 3, timeout=WAIT_MS)
+
+
+def test_a_long_answer_that_cannot_be_read_is_an_error_and_a_cancelled_one_is_none(qtbot):
+    def read(answer: BrokerAnswer) -> int:
+        raise CodecError(f"{len(answer.body)} bytes")
+
+    errors: list[str] = []
+    asked = ReadAnswer(FakePending(LONG), read)
+    asked.then(pytest.fail, lambda error: errors.append(error.message))
+    qtbot.waitUntil(lambda: bool(errors), timeout=WAIT_MS)
+    assert errors == [f"{len(LONG.body)} bytes"]
+    cancelled = ReadAnswer(FakePending(LONG), lambda answer: len(answer.body))
+    cancelled.then(pytest.fail, pytest.fail)
+    cancelled.cancel()
+    deliver_background_calls()

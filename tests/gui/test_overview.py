@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QScrollArea
 
 from broker_core.api import StoreError
 from gui.processes.demo import DemoController
-from gui.theme.tokens import DARK, LIGHT, State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import DARK, LIGHT, Size, State
 from gui.views.overview.figures import (
     busiest_topics,
     disk_share,
@@ -39,7 +41,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables_part import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
-from gui.words.text import UNKNOWN
+from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.alert_watch import AlertState
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
@@ -223,6 +225,31 @@ def test_tiles_show_the_figures_of_the_state(make_view):
     assert "payment-settle 92 %" in texts["lag"][1]
     assert "fan-out 1.5×" in texts["out"][1]
     assert "peak" in texts["in"][1]
+
+
+def test_what_is_written_is_unknown_while_a_part_of_a_topic_is():
+    state = calm_outside()
+    kept = state.topic_kept_messages.copy()
+    kept[state.catalog.topics.index("orders")] = -1
+    whole, part = (flow_picture(one) for one in (state, replace(state, faults={"b": "no answer"}, topic_kept_messages=kept)))
+    normal, unknown = (next(card for card in one.cards() if card.key == NORMAL) for one in (whole, part))
+    assert UNKNOWN not in normal.value + normal.fact
+    assert (unknown.value, unknown.fact) == (UNKNOWN, f"{UNKNOWN} topics")
+
+
+def test_names_of_groups_are_whole_in_a_small_window(make_view, qtbot):
+    view = make_view(FakeSource())
+    view.resize(1_072, 720)
+    grid = view.tables.make().group_grid
+    wanted = QFontMetrics(text_font(Size.BODY, QFont.Weight.DemiBold)).horizontalAdvance("payment-settle")
+    qtbot.waitUntil(lambda: view.width() == 1_072 and grid.view.columnWidth(0) >= wanted + 20)
+
+
+def test_the_peak_is_not_below_the_rate_of_now(make_view):
+    source = FakeSource()
+    source.state = replace(source.state, totals={**source.state.totals, "put_rate": 9_870.0})
+    at = TimeZoneChoice(utc=True).moment(source.state.taken_ms).strftime("%H:%M")
+    assert tile_texts(make_view(source))["in"] == ("9,870", f"9,870 /s peak 9,870 at {at}")
 
 
 def test_unknown_figures_are_dashes_and_never_zero(make_view):
@@ -442,7 +469,15 @@ def test_the_flow_is_drawn_in_the_colours_of_its_theme(qtbot):
 def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brokers(make_view):
     source = FakeSource(calm_outside())
     source.name = source.ready.name_server
-    assert make_view(source).header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    booted = {**source.state.totals, "started_ms": source.state.taken_ms - 134 * 60_000.0}
+    source.state = replace(source.state, totals=booted)
+    view = make_view(source)
+    assert view.header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    # Restarted while the window was connected, and then gone.
+    view.state_changed(replace(source.state, totals=booted | {"started_ms": source.state.taken_ms - 20_000.0}))
+    assert view.header.facts == "2 brokers, up 20 s, known to the name server 127.0.0.1:9876"
+    view.state_changed(replace(source.state, totals={}))
+    assert view.header.facts == "2 brokers, known to the name server 127.0.0.1:9876"
 
 
 def test_the_header_says_how_long_the_broker_is_up_and_who_lags(make_view):

@@ -37,7 +37,7 @@ KEYS = find("keys")
 CHARTS = {
     "charts": [
         {"name": "messages", "title": "Messages over time by topic", "kind": "stack", "unit": "count", "note": "",
-         "series": [{"name": "orders", "x": [1_000_000, 2_000_000], "y": [1, None]}]},
+         "series": [{"name": "orders", "x": [1_000_000, 2_000_000], "y": [1, 2]}]},
         {"name": "hosts", "title": "Messages by host", "kind": "bars", "unit": "count",
          "series": [{"name": "hosts", "x": ["a", "b"], "y": [5, 2]}]},
         {"name": "week", "title": "Messages by weekday and hour", "kind": "heat", "unit": "count",
@@ -255,7 +255,7 @@ def test_charts_of_a_result_are_drawn(view, qtbot, runner):
     assert bars.text_at(1, 0.2) == "a: 5"
     assert bars.text_at(1, 7) == ""
     assert (grid.text_at(1.5, 0.5), grid.text_at(1.5, 1.5)) == ("Monday, 1: 4", f"Tuesday, 1: {UNKNOWN}")
-    chart, _points = panel.time_charts[0]
+    chart = panel.time_charts[0].chart
     assert chart.plot.getViewBox().viewRange()[0] == pytest.approx([1_000, 2_000])
 
 
@@ -288,6 +288,20 @@ def test_charts_of_a_result_zoom_within_it(view, qtbot, runner):
     panel.range.choose(WHOLE)
     panel.range.chosen.emit(WHOLE)
     assert chart.span_s() == pytest.approx((1_000, 2_000))
+
+
+def test_the_legend_of_counts_is_their_sum_over_the_shown_time(view, qtbot, runner):
+    folder = leave_result(runner.folder / "a", charts="charts.json")
+    levels = CHARTS["charts"][0] | {"kind": "lines", "title": "Lag"}
+    (folder / "charts.json").write_text(json.dumps({"charts": [CHARTS["charts"][0], levels]}), encoding="utf-8")
+    view.refresh()
+    panel = view.result.make().charts
+    qtbot.waitUntil(lambda: len(panel.time_charts) == 2 and panel.is_whole)
+    counts, lag = (one.chart for one in panel.time_charts)
+    assert (counts.shown_value("0"), lag.shown_value("0")) == ("3", "2")
+    panel.link.select(counts, 900, 1_500)
+    panel.link.zoom_to_selection()
+    assert counts.shown_value("0") == "1"
 
 
 def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(view, qtbot, runner):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from gui.models.reports import (
     RunState,
@@ -23,7 +23,7 @@ from gui.theme.tokens import State
 from gui.views.reports import view as reports_view
 from gui.views.reports.form_panel import FOLDER, Range
 from gui.views.reports.view import CATALOG, EDITOR, RESULT, ReportsView
-from gui.words.text import load_catalogue
+from gui.words.text import load_catalogue, tr
 from monitoring.payload.masking import MaskRules
 from monitoring.payload.rules import DecoderRule
 from monitoring.sources.base import SourceStatus
@@ -340,6 +340,21 @@ def test_the_history_model_keeps_qts_rules(make_view, qtbot, runner):
     qtbot.waitUntil(lambda: is_read(view))
 
     assert sorted(run.state.value for run in view.history.model.rows) == ["complete", "partial"]
+
+
+@pytest.mark.parametrize("width", [1_232, 1_072])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_texts_of_cards_are_whole(make_view, qtbot, width, language):
+    with shown_in(language):
+        view = make_view(FakeSource())
+        view.resize(width, 795)
+        catalog = view.catalog.make()
+        catalog.fill()
+        qtbot.waitUntil(lambda: all(card.width() > 100 for card in catalog.cards))
+        for card in catalog.cards:
+            shown = [one for one in card.findChildren(QLabel) if one.text()]
+            assert {one.text() for one in shown} == {tr(card.spec.title), tr(card.spec.summary)}
+            assert all(one.height() >= one.heightForWidth(one.width()) for one in shown)
 
 
 def test_filter_hides_cards_that_do_not_match(make_view):

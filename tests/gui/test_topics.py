@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -141,6 +142,9 @@ def test_groups_of_a_topic_come_worst_first_and_unknown_last():
         ([4_000, 0, 0, 0], 4.0),
         ([3_000, 1_000, -1], 1.5),
         ([999, 0], NAN),
+        # 2,000 messages at random over 200 queues leave some queue with twice its share.
+        ([10] * 199 + [24], 1.0),
+        ([10] * 199 + [60], 60 * 200 / 2_050),
         ([5_000], NAN),
         ([], NAN),
     ],
@@ -460,6 +464,17 @@ def test_the_bar_of_a_queue_opens_its_messages_and_a_group_its_page(make_view, w
     qtbot.mouseClick(bars, Qt.MouseButton.LeftButton, pos=bars.bar_rect(3).center().toPoint())
     view.detail.group_grid.activated.emit(view.detail.groups.shown_rows[0])
     assert window.opened == [("messages", {"topic": "orders", "queue": 3}), ("consumers", {"group": "order-service"})]
+
+
+@pytest.mark.parametrize(("queues", "width"), [(1, 300), (16, 300), (40, 300), (200, 420), (1_000, 420)])
+def test_names_below_bars_do_not_touch(make_view, queues, width):
+    bars = make_view(FakeSource()).detail.bars
+    bars.resize(width, 200)
+    bars.set_rates([(queue, 1.0) for queue in range(queues)])
+    boxes = [box for _name, box in bars.labels()]
+    assert all(left.right() <= right.left() for left, right in pairwise(boxes))
+    assert bars.labels()[0][0] == "0"
+    assert all(box.right() <= width for box in boxes) or len(boxes) == queues
 
 
 # ---- new topic ---------------------------------------------------------------------------------------------------------

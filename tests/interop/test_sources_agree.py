@@ -40,7 +40,10 @@ UNKNOWN_OUTSIDE = {
     r"figures/totals/(connections|held_pulls|process_cpu_s|process_rss_bytes|flushed|unflushed_bytes)": "nor are these",
 }
 """Path in the answers → why an attached cluster does not know it."""
-MEASURED = r"figures/totals/(put_p99_ms|flush_max_ms|disk_\w+|console_messages|commit_log_m\w\w|(put|got)_messages|oldest_ms)"
+MEASURED = (
+    r"figures/totals/(put_p99_ms|flush_max_ms|disk_\w+|console_messages|commit_log_m\w\w|(put|got)_messages|oldest_ms"
+    r"|started_ms)"
+)
 """Each broker measures or counts these by itself."""
 ADDED_BY_5 = r"order( by its id)?/properties/(MSG_REGION|WAIT|TRACE_ON)"
 """5.x adds properties to what it stores."""

@@ -69,6 +69,7 @@ class BrokerFigures:
     place: BrokerPlace | None = None
     """As the name server reported it last."""
     runtime: dict[str, str] = field(default_factory=dict)
+    runtime_ms: int = 0
     reads_of_others: ReadsOfOthers = field(default_factory=ReadsOfOthers)
     console_got: int = 0
     """Messages that the console itself pulled from it."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from broker_core.protocol.admin.values import figure_of, size_of, whole_number
 from broker_core.protocol.names import CHECK_GROUP, HALF_TOPIC, OP_TOPIC, TRANSACTION_QUEUE_ID
 from broker_core.worker.attached.broker_figures import BrokerFigures
+from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS
 
 UNDECIDED_KEPT_MS = 15_000
 """How long the count of undecided transactions is reported after a look at them."""
@@ -24,6 +25,17 @@ _PUTS = re.compile(r"\]:(\d+)")
 
 def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
     """Totals of all brokers together at ``now_ms``; a total that one broker does not report is missing."""
+    return _reported(brokers, now_ms) | _read_times(brokers)
+
+
+def _read_times(brokers: Sequence[BrokerFigures]) -> dict[str, float]:
+    """When what can be counted was read, of the brokers that answer."""
+    answer = [of for of in brokers if not of.is_lost]
+    times = {TOTALS_READ_MS: [of.runtime_ms for of in answer], OFFSETS_READ_MS: [of.positions_ms for of in answer]}
+    return {name: sum(found) / len(found) for name, found in times.items() if found and all(found)}
+
+
+def _reported(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
     told = [of.runtime for of in brokers]
     if any(of.is_lost or not of.runtime or of.is_runtime_former for of in brokers) or not told:
         return _half_totals(brokers, now_ms)
@@ -41,6 +53,9 @@ def cluster_totals(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, f
     if has_masters and all(of.reads_of_others.others >= 0 for of in brokers):
         totals["got_messages"] = float(sum(of.reads_of_others.others for of in brokers))
         totals["console_messages"] = float(sum(of.console_got for of in brokers))
+    boots = [whole_number(runtime.get("bootTimestamp")) for runtime in told]
+    if None not in boots:
+        totals["started_ms"] = float(min(boot for boot in boots if boot is not None))
     for name, key in _OF_ONE.items() if len(told) == 1 else ():
         number = whole_number(told[0].get(key))
         if number is not None:

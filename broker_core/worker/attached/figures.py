@@ -149,7 +149,7 @@ class ClusterFigures:
     def take_runtime(self, broker: str, runtime: dict[str, str], *, console_got: int = 0) -> None:
         """Runtime figures of a broker, and how many messages the console had pulled from it by then."""
         of = self.of(broker)
-        of.runtime, of.is_runtime_former = runtime, False
+        of.runtime, of.runtime_ms, of.is_runtime_former = runtime, self._clock(), False
         if of.place is None or of.place.has_master:
             of.reads_of_others.take(whole_number(runtime.get("msgGetTotalTodayNow")), console_got)
             of.console_got = console_got

@@ -49,6 +49,10 @@ class Catalog:
     embedded broker, whose address is in `Ready`."""
 
 
+TOTALS_READ_MS, OFFSETS_READ_MS = "totals_read_ms", "offsets_read_ms"
+"""Among the totals: when the brokers were asked for their own figures and for all offsets, ms; the mean of several brokers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Figures at one moment. Shapes: T topics, Q queues, G groups, P positions of the catalog of ``revision``."""
@@ -74,7 +78,8 @@ class Snapshot:
     _unknown, _given_up, _expired, _checks (counted since the start), _half_end (of the half queue), _half_lag and _op_lag
     (offsets behind the ends of the two queues), _next_round_ms, _unread (records that a start has still to read before all
     that is undecided is known); where atomic transactions are on also atomic_open, _oldest_ms (start of the oldest open one,
-    -1 none), _held_back (messages that readers do not get yet), _committed, _aborted, _timed_out (since the start)."""
+    -1 none), _held_back (messages that readers do not get yet), _committed, _aborted, _timed_out (since the start).
+    Of an attached cluster also `TOTALS_READ_MS`, `OFFSETS_READ_MS`, and started_ms (of the broker that runs longest)."""
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
     ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""

@@ -14,7 +14,6 @@ from gui.models.consumers import (
     PositionRow,
     SubscriptionRow,
     group_health,
-    out_rate,
 )
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.topic_queues import TopicQueueRow
@@ -103,19 +102,6 @@ def group_dot(row: GroupRow) -> State:
     return State.WARNING if row.over_limit else State.HEALTHY
 
 
-def _out_column(outlook: Callable[[GroupRow], GroupOutlook]) -> Column[GroupRow]:
-    return Column(
-        "out",
-        "Out",
-        lambda row: rate_text(out_rate(row, outlook(row))),
-        # Sorting needs the values of all rows, and an outlook for each would take too long.
-        sort=lambda row: row.got_rate,
-        right=True,
-        dim=True,
-        width=60,
-    )
-
-
 def group_columns(
     lag_over_time: Callable[[GroupRow], Sequence[float] | None],
     outlook: Callable[[GroupRow], GroupOutlook],
@@ -125,7 +111,7 @@ def group_columns(
 ) -> list[Column[GroupRow]]:
     """Columns of the group list; the functions are called for painted rows only."""
     return [
-        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=124),
+        Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG, dot=group_dot, wants=140),
         Column(
             "lag",
             "Lag",
@@ -138,8 +124,8 @@ def group_columns(
             width=62,
         ),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=62),
-        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60),
-        _out_column(outlook),
+        number_column("in", "In", lambda row: row.in_rate, rate_text, dim=True, width=60, gives_way=2),
+        number_column("out", "Out", lambda row: row.out_rate, rate_text, dim=True, width=60, gives_way=1),
         Column(
             "trend",
             "Trend",
@@ -149,7 +135,7 @@ def group_columns(
             value=lambda row: None if row.offline else lag_over_time(row),
             state=_trend_state,
             width=60,
-            gives_way=1,
+            gives_way=3,
         ),
         Column(
             "forecast",
@@ -172,7 +158,7 @@ def group_columns(
             right=True,
             dim=True,
             width=70,
-            gives_way=2,
+            gives_way=4,
         ),
     ]
 

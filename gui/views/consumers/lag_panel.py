@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QWidget
 
-from gui.models.consumers import GroupRow, PositionRow, out_rate
+from gui.models.consumers import GroupRow, PositionRow
 from gui.operations.history import ChartHistory, EventMarks, not_read
 from gui.operations.matrix import NAMES_MAX, HistoryMatrix
 from gui.plots.chart_link import ChartLink
@@ -26,7 +26,7 @@ from gui.views.page import PageContext
 from gui.widgets.basic import ElidedLabel, Line, column, fill, label, row
 from gui.widgets.containers import LaterPart
 from gui.widgets.panel import Panel
-from gui.widgets.said import on_language, said_label, segments
+from gui.widgets.said import on_language, said, said_label, segments
 from gui.words.amounts import online_text
 from gui.words.outlooks import explained, help_text, outlook_text, slowest_text
 from gui.words.plain_text import tip_text
@@ -143,6 +143,9 @@ FORECAST_POINTS = 40
 NO_OUTLOOK = GroupOutlook(Forecast(math.nan, math.nan))
 
 
+FACT_SPACING = 20
+
+
 class LagPanel(Panel):
     """Facts in a line, the chart below."""
 
@@ -162,18 +165,19 @@ class LagPanel(Panel):
             "lag": "Lag", "behind": "Behind", "drains": "Drains in", "standing": "Standing", "in": "In", "out": "Out",
             "members": "Members",
         }  # fmt: skip
-        self.facts = {key: _Fact(name) for key, name in names.items()}
+        # What a lag grows by may be cut beside the list of groups; the list has it, too.
+        self.facts = {key: _Fact(name, may_be_cut=key == "drains") for key, name in names.items()}
         self.facts["standing"].hide()
         self.switch = segments({LAG: "Messages", BEHIND: "Time", RATE: "Delivered"})
         self.parts = segments({TOTAL: "Total", BY_QUEUE: "By queue"})
         self.by_queue = QueueLines(context, link, self)
         self._chart_title = label(role="panel-title")
-        self._chart_note = said_label("recorded here once a second", "caption")
+        self._chart_note = said(ElidedLabel(role="caption"), text="recorded here once a second")
         self._rule: RuleLine | None = None
         self.chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
         self.advice = ElidedLabel(role="caption")
         """The slowest queue, and what would help."""
-        facts = column(row(*self.facts.values(), 1, spacing=26), self.advice, spacing=6, margins=(14, 10, 14, 8))
+        facts = column(row(*self.facts.values(), 1, spacing=FACT_SPACING), self.advice, spacing=6, margins=(14, 10, 14, 8))
         head = row(self._chart_title, self._chart_note, 1, self.switch, self.parts, margins=(12, 8, 12, 4))
         self.content.setSpacing(0)
         fill(self.content, facts, Line(), head, (self.chart, 1), (self.by_queue, 1))
@@ -229,7 +233,7 @@ class LagPanel(Panel):
         facts["drains"].set(*self._drain_text(self.outlook))
         facts["drains"].setToolTip(tip_text(explained(self.outlook, self._context.queue_text)))
         facts["in"].set(rate_number(group.in_rate), "/s")
-        facts["out"].set(rate_number(out_rate(group, self.outlook)), "/s")
+        facts["out"].set(rate_number(group.out_rate), "/s")
         facts["members"].set(online_text(group.members))
         advice = [slowest_text(self.outlook.slowest, self._context.queue_text), help_text(self.outlook.help)]
         self.advice.setText(" · ".join(part for part in advice if part))
@@ -260,7 +264,7 @@ class LagPanel(Panel):
         self._choose(self.switch.current)
 
     def _choose(self, key: str) -> None:
-        titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Consumed, messages/s"}
+        titles = {LAG: "Lag history", BEHIND: "Time behind, seconds", RATE: "Delivered, messages/s"}
         self._chart_title.setText(tr(titles[key]))
         by_queue = self._is_by_queue
         self.by_queue.setVisible(by_queue)
@@ -325,16 +329,17 @@ class LagPanel(Panel):
 class _Fact(QWidget):
     """A name above a number with its unit."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, may_be_cut: bool = False) -> None:
         super().__init__()
         self.name = said_label(name)
         self.value = label(UNKNOWN, "card-title")
-        self.unit = label(role="caption")
+        self.unit: QLabel = ElidedLabel(role="caption") if may_be_cut else label(role="caption")
         self.setLayout(column(self.name, row(self.value, (self.unit, 0, Qt.AlignmentFlag.AlignBottom), spacing=4), spacing=1))
 
     def set(self, value: str, unit: str = "", tone: str = "") -> None:
         self.value.setText(value)
         self.unit.setText(unit if value != UNKNOWN else "")
+        self.unit.setVisible(bool(unit) and value != UNKNOWN)
         if self.value.property("tone") != tone:
             self.value.setProperty("tone", tone)
             repolish(self.value)

@@ -138,6 +138,8 @@ class ConsumersView(PageView):
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
+        # Beside the list there is room for all of them, which the list would take.
+        self.tabs.tabBar().setUsesScrollButtons(False)
         self._build()
         self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
         self._connect()
@@ -349,6 +351,8 @@ class ConsumersView(PageView):
         if state is None or group is None:
             self.positions.set_rows([])
             self.lag.show_group(None, state)
+            if self.heat.made is not None:
+                self.heat.made.show_positions("", (), self.lag.window_ms())
         else:
             self._show_positions(group.name, state)
             self.position_grid.set_hidden(columns_to_hide(self.positions.rows))

@@ -15,6 +15,7 @@ from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20
+KEY_WIDTH, TAG_WIDTH = 124, 94
 BODY_WANTS = 146
 """Px of a body beside the pane, which shows all of it."""
 
@@ -40,8 +41,8 @@ def message_columns(
             width=112,
             whole=True,
         ),
-        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=124),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=94),
+        Column("key", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=KEY_WIDTH),
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=TAG_WIDTH),
         number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=58, gives_way=3),
         number_column("offset", "Offset", lambda row: row.queue_offset, width=70, gives_way=2),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, wants=BODY_WANTS),
@@ -74,9 +75,9 @@ def hit_columns(
         Column("topic", "Topic", lambda row: row.topic, width=76, marks=lambda: marks().topic),
         Column("queue_id", "Queue", lambda row: queue_text(row.queue_id), right=True, width=58, gives_way=3),
         Column("queue_offset", "Offset", lambda row: count_text(row.queue_offset), right=True, width=76, gives_way=2),
-        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=112,
+        Column("keys", "Key", lambda row: row.keys or UNKNOWN, kind=CellKind.KEYS, tip=keys_tip, width=KEY_WIDTH,
                marks=lambda: marks().key),
-        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=74,
+        Column("tag", "Tag", lambda row: row.tag or UNKNOWN, kind=CellKind.MONO, dim=True, width=TAG_WIDTH,
                marks=lambda: marks().tag),
         Column("body", "Body", lambda row: row.body_start, kind=CellKind.CODE, dim=True, marks=lambda: marks().body,
                wants=BODY_WANTS),

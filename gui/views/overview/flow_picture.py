@@ -110,8 +110,11 @@ class _TopicRates:
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
         # Queues of an attached cluster are read in turn, and a rate needs two reads.
         is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
+        # While a broker does not answer, the others say less than there is.
+        self._in_part = (state.topic_kept_messages < 0) & state.is_from_outside & bool(state.faults)
         self.own = NAN if is_unread else self._sum(own)
-        self.own_written = NAN if is_unread or not state.lists_all else float(np.count_nonzero(self._rates[own] > 0))
+        is_written_known = state.lists_all and not is_unread and not self._in_part[own].any()
+        self.own_written = float(np.count_nonzero(self._rates[own] > 0)) if is_written_known else NAN
 
     def rows(self, accepts: Callable[[str], bool]) -> list[int]:
         return [row for row, name in enumerate(self._names) if accepts(name)]
@@ -123,6 +126,8 @@ class _TopicRates:
     def _sum(self, rows: list[int]) -> float:
         if not rows or not self._lists_all:
             return 0.0 if self._lists_all else NAN
+        if self._in_part[rows].any():
+            return NAN
         return float(self._rates[rows].sum()) if self._known[rows].any() else self._nothing
 
 

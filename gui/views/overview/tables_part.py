@@ -97,9 +97,9 @@ def lag_columns(lags: Callable[[str], Sequence[float]], queue_text: QueueText) -
         number_column("lag", "Lag", lambda row: row.lag_messages, state=lag_state, width=80),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("change", "Change", lambda row: change_text(row.outlook.forecast), sort=lambda row: row.outlook.forecast.slope,
-               right=True, tip=lambda row: basis_text(row.outlook.forecast), dim=True, width=72),
+               right=True, tip=lambda row: basis_text(row.outlook.forecast), dim=True, width=72, gives_way=1),
         Column("spark", "15 min", lambda _row: "", kind=CellKind.SPARKLINE, value=lambda row: lags(row.name), state=lag_state,
-               width=82, gives_way=1),
+               width=82, gives_way=2),
         Column("drains", "Forecast", lambda row: drains_text(row, queue_text), sort=lambda row: row.drained_ms,
                state=_beyond_state, tip=lambda row: explained(row.outlook, queue_text), right=True, dim=True, width=116),
     ]  # fmt: skip

@@ -105,6 +105,9 @@ class TileRow(QWidget):
 
     def _peak(self, state: ClusterState) -> str:
         seconds, rates = self._recorded("in", state)
+        if self._context.time_range.is_live:
+            # The shown rate is newer than the last recorded one.
+            seconds, rates = np.append(seconds, state.taken_ms / 1_000), np.append(rates, total(state, "put_rate"))
         if not np.isfinite(rates).any() or np.nanmax(rates) <= 0:
             return ""
         peak = int(np.nanargmax(rates))

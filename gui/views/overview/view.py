@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtWidgets import QWidget
 
 from gui.operations.alert_center import SEVERITY_STATES
@@ -237,14 +239,15 @@ class OverviewView(PageView):
         if ready is not None and not ready.runs_broker:
             self.header.set_facts(tr("Store opened, read-only"))
         elif ready is not None:
-            up = duration_text(max(0, state.taken_ms - ready.started_ms))
+            names = {"count": len(state.catalog.brokers), "address": ready.name_server}
+            started_ms = total(state, "started_ms") if state.is_from_outside else float(ready.started_ms)
+            up = duration_text(max(0.0, state.taken_ms - started_ms)) if not math.isnan(started_ms) else ""
             if self.context.source.name == EMBEDDED_NAME:
                 facts = tr("{name} broker, up {duration}", name=tr(EMBEDDED_NAME), duration=up)
+            elif up:
+                facts = tr("{count} brokers, up {duration}, known to the name server {address}", duration=up, **names)
             else:
-                facts = tr(
-                    "{count} brokers, up {duration}, known to the name server {address}",
-                    count=len(state.catalog.brokers), duration=up, address=ready.name_server,
-                )  # fmt: skip
+                facts = tr("{count} brokers, known to the name server {address}", **names)
             self.header.set_facts(facts)
         self._show_attention()
 

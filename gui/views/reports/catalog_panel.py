@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 from gui.models.row_filter import with_words
 from gui.theme.manager import ThemeManager
 from gui.theme.style import repolish
-from gui.widgets.basic import ElidedLabel, IconLabel, column, label, row
+from gui.widgets.basic import IconLabel, column, label, row
 from gui.widgets.said import said, said_label
 from spark_reports.catalog import ReportSpec
 
@@ -97,21 +97,21 @@ class ReportCard(QFrame):
         self.setProperty("role", "card")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMinimumHeight(64)
-        self._title = said(ElidedLabel(role="strong"), text=spec.title)
-        self._summary = said(ElidedLabel(role="caption"), text=spec.summary)
+        self._title = said_label(spec.title, "strong", wrap=True)
+        self._summary = said_label(spec.summary, "caption", wrap=True)
         said(self, name=spec.title)
         self.last = label(role="caption")
         self.setLayout(
             row(
                 (IconLabel(theme, spec.icon, "accent", 18), 0, Qt.AlignmentFlag.AlignTop),
-                (column(row((self._title, 1), self.last, spacing=-1), self._summary, spacing=2), 1),
+                (column(row((self._title, 1), self.last, spacing=-1), self._summary, 1, spacing=2), 1),
                 spacing=12,
                 margins=(12, 10, 12, 10),
             )
         )
 
     def searched_text(self) -> str:
-        return f"{self._title.whole_text()} {self._summary.whole_text()} {self.spec.name} {self.spec.title}"
+        return f"{self._title.text()} {self._summary.text()} {self.spec.name} {self.spec.title}"
 
     def set_chosen(self, *, chosen: bool) -> None:
         if bool(self.property("chosen")) != chosen:

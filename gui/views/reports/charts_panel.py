@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import Signal
@@ -35,6 +36,14 @@ JUMP_MARGIN = 8
 """Px above the title of a chart after a jump."""
 
 
+class DrawnChart(NamedTuple):
+    """A chart over time; ``is_counted``: its points are counts of intervals, and no levels."""
+
+    chart: TimeChart
+    points: Points
+    is_counted: bool
+
+
 class ChartsPanel(QScrollArea):
     """Findings and charts of one result. Charts over time share their range, their cursor and their selection.
 
@@ -48,7 +57,7 @@ class ChartsPanel(QScrollArea):
         super().__init__()
         self._theme, self._times, self._time_range = theme, times, time_range
         self._charts: Sequence[ResultChart] = ()
-        self.time_charts: list[tuple[TimeChart, Points]] = []
+        self.time_charts: list[DrawnChart] = []
         self._points: dict[int, Points] = {}
         """Of the charts over time, by their number."""
         self.range = SegmentedControl([(WHOLE, " "), (WINDOW, " ")])
@@ -189,7 +198,7 @@ class ChartsPanel(QScrollArea):
             tick_text=lambda value: figure_text(value, unit), binary=unit is ReportUnit.BYTES,
         )  # fmt: skip
         made.setFixedHeight(TIME_CHART_HEIGHT)
-        self.time_charts.append((made, points))
+        self.time_charts.append(DrawnChart(made, points, is_counted=chart.kind == "stack"))
         ChartTools(made, self._theme, self._times, self.link)
         return made
 
@@ -205,9 +214,14 @@ class ChartsPanel(QScrollArea):
             from_s, to_s = from_s - 60, to_s + 60
         self.zoom.set_whole(from_s, to_s)
         from_s, to_s = self.zoom.span_s
-        for chart, points in self.time_charts:
+        for chart, points, is_counted in self.time_charts:
             if only is None or chart is only:
-                chart.show_points(points, from_s, to_s)
+                chart.show_points(points, from_s, to_s, legend_values=_sums(points, from_s, to_s) if is_counted else {})
+
+
+def _sums(points: Points, from_s: float, to_s: float) -> dict[str, float]:
+    """Counts of intervals, summed over a time; as many messages as findings and tables name."""
+    return {key: float(np.nansum(y[(x >= from_s) & (x <= to_s)])) for key, (x, y) in points.items()}
 
 
 def _seconds(x: Sequence[int | str]) -> Floats:

@@ -88,9 +88,14 @@ class QueueBars(Drawn):
     def _hit(self, at: QPointF) -> tuple[int, float] | None:
         return next((pair for i, pair in enumerate(self._rates) if self._slot(i).contains(at)), None)
 
-    def _slot(self, index: int) -> QRectF:
+    @property
+    def _step(self) -> float:
+        """Px from one bar to the next."""
         room = self.width() - AXIS_WIDTH
-        step = min((room + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
+        return min((room + BAR_GAP) / max(1, len(self._rates)), (BAR_WIDTH_MAX + BAR_GAP) * 1.0)
+
+    def _slot(self, index: int) -> QRectF:
+        step = self._step
         gap = BAR_GAP if step > 3 * BAR_GAP else 1
         return QRectF(
             AXIS_WIDTH + index * step, VALUE_HEIGHT, max(1.0, step - gap), self.height() - LABEL_HEIGHT - VALUE_HEIGHT
@@ -104,7 +109,7 @@ class QueueBars(Drawn):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(text_font(Size.CAPTION))
         widest = max((QFontMetrics(painter.font()).horizontalAdvance(rate_number(rate)) for _, rate in self._rates), default=0)
-        has_values = widest <= self._slot(0).width() + BAR_GAP  # all or none, because all bars have the same width
+        has_values = widest <= self._step  # all or none, because all bars have the same width
         if self._rates:
             slot = self._slot(0)
             plot = QRectF(AXIS_WIDTH, slot.top(), max(1, self.width() - AXIS_WIDTH), slot.height())
@@ -129,19 +134,22 @@ class QueueBars(Drawn):
         painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, rate_number(rate))
 
     def _paint_labels(self, painter: QPainter) -> None:
-        font = text_font(Size.CAPTION)
-        painter.setFont(font)
+        painter.setFont(text_font(Size.CAPTION))
         painter.setPen(QColor(self._theme.tokens.text_3))
-        metrics = QFontMetrics(font)
+        for name, box in self.labels():
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
+
+    def labels(self) -> list[tuple[str, QRectF]]:
+        """Names below the bars and their places: of all bars, or of as many as have room."""
         names = [self._queue_text(queue) for queue, _rate in self._rates]
-        widest = max(map(metrics.horizontalAdvance, names), default=0) + LABEL_SPACE
-        step = self._slot(0).width() + BAR_GAP if self._rates else 1
-        every = max(1, math.ceil(widest / step))
-        for i, name in enumerate(names):
-            if i % every == 0:
-                slot = self._slot(i)
-                box = QRectF(slot.center().x() - widest / 2, slot.bottom() + 2, widest, LABEL_HEIGHT - 2)
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
+        widest = max(map(QFontMetrics(text_font(Size.CAPTION)).horizontalAdvance, names), default=0) + LABEL_SPACE
+        every = max(1, math.ceil(widest / self._step))
+        shown = [(name, self._slot(place)) for place, name in enumerate(names) if place % every == 0]
+        boxes = [
+            (name, QRectF(slot.center().x() - widest / 2, slot.bottom() + 2, widest, LABEL_HEIGHT - 2)) for name, slot in shown
+        ]
+        # The name of a narrow last bar would be cut.
+        return [(name, box) for name, box in boxes if every == 1 or box.right() <= self.width()]
 
 
 SKEW_WARNING = 1.5

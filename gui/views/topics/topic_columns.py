@@ -56,7 +56,7 @@ def topic_consumer_columns(
         Column("group", "Group", lambda row: row.name, kind=CellKind.STRONG),
         number_column("lag", "Lag", lag, state=lambda row: State.WARNING if row.over_limit else None, width=110),
         number_column("behind", "Behind", behind, duration_text, width=100),
-        number_column("out", "Out /s", lambda row: row.got_rate, rate_number,
+        number_column("out", "Out /s", lambda row: row.out_rate, rate_number,
                       tip=lambda _row: tr("Of all topics of the group"), width=90),
         number_column("members", "Members", lambda row: row.members, online_text, width=100),
         Column("state", "State", lambda row: state(row)[0], kind=CellKind.CHIP, state=lambda row: state(row)[1], width=170),

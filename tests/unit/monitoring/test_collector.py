@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from broker_core.api import CodecError
-from broker_core.worker.questions.figures import Catalog, Snapshot
+from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS, Catalog, Snapshot
 from monitoring.alert_rules import figures_of
 from monitoring.collector import Collector
 from monitoring.series import History
@@ -313,3 +313,62 @@ def test_without_topics_of_dead_letters_there_are_none():
     collector = Collector(None)
     collector.catalog_changed(CATALOG)
     assert collector.snapshot_taken(snapshot()).totals["dead_letters"] == 0
+
+
+def test_rates_of_a_cluster_that_is_read_in_rounds_are_steady():
+    made, found = collector(), []
+    for taken_ms in range(20_000, 50_000, 100):
+        # Each round takes 1.15 s, and 60 messages/s come to each queue of the first topic.
+        read_ms = taken_ms - taken_ms % 1_150
+        count = 60 * read_ms // 1_000
+        taken = snapshot(
+            taken_ms,
+            queues={
+                "min_offset": column(0, 0, 0), "max_offset": column(count, count, 0), "last_store_ms": column(-1, -1, -1),
+                "read_ms": column(read_ms, read_ms, -1),
+            },
+            topics={"put_messages": column(2 * count, 0), "put_bytes": column(-1, -1), "got_messages": column(count, 0)},
+            groups={"members": column(2, -1, -1), "got_messages": column(count, 0, 0)},
+            totals={"put_messages": 2 * count, "got_messages": count, TOTALS_READ_MS: read_ms, OFFSETS_READ_MS: read_ms},
+        )  # fmt: skip
+        state = made.snapshot_taken(taken)
+        assert state is not None
+        assert not {TOTALS_READ_MS, OFFSETS_READ_MS} & state.totals.keys()
+        rates = (
+            state.queue_put_rate[0], state.topic_put_rate[0] / 2, state.topic_got_rate[0], state.group_got_rate[0],
+            state.totals["put_rate"] / 2, state.totals["got_rate"],
+        )  # fmt: skip
+        found.append(rates)
+    settled = np.array(found[80:])
+    assert settled.min() > 59
+    assert settled.max() < 61
+
+
+def test_what_a_group_consumes_is_unknown_while_a_part_of_its_offsets_is():
+    made = Collector(History())
+    made.catalog_changed(dataclasses.replace(CATALOG, brokers=["a", "b"]))
+    for second in range(20):
+        offsets = column(100 + second, 30 + second if second < 19 else -1, 40, -1)
+        positions = {"offset": offsets, "next_store_ms": column(-1, -1, -1, -1), "owner": column(-1, -1, -1, -1)}
+        queues = {**snapshot().queues, "max_offset": column(9_000, 9_000, 9_000)}
+        state = made.snapshot_taken(snapshot(10_000 + second * 1_000, positions=positions, queues=queues))
+        assert state is not None
+        expected = [NAN if second == 19 else 2.0, 0.0, NAN]
+        if second > 15:
+            assert state.group_out_rate.tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_rates_of_a_topic_are_unknown_while_a_part_of_its_queues_is():
+    made = Collector(History())
+    made.catalog_changed(dataclasses.replace(CATALOG, brokers=["a", "b"]))
+    topics = {"put_messages": column(20, 5), "put_bytes": column(-1, -1), "got_messages": column(5, 2)}
+    queues = {**snapshot().queues}
+    made.snapshot_taken(snapshot(10_000, queues=queues, topics=topics))
+    whole = made.snapshot_taken(snapshot(11_000, queues=queues, topics=topics))
+    lost = {"min_offset": column(10, -1, 0), "max_offset": column(110, -1, 30), "last_store_ms": column(9_000, -1, -1)}
+    part = made.snapshot_taken(snapshot(12_000, queues=lost, topics=topics))
+    assert whole is not None
+    assert part is not None
+    assert (whole.topic_put_rate.tolist(), whole.topic_got_rate.tolist()) == ([0, 0], [0, 0])
+    assert part.topic_put_rate.tolist() == pytest.approx([NAN, 0], nan_ok=True)
+    assert part.topic_got_rate.tolist() == pytest.approx([NAN, 0], nan_ok=True)

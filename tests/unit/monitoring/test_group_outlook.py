@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -8,6 +9,7 @@ from monitoring.collector import Collector
 from monitoring.group_outlook import GroupOutlook, HelpKind, group_outlook
 from monitoring.lag import LagOutlook
 from monitoring.series import History
+from monitoring.state import ClusterState
 
 SECONDS = 60
 
@@ -28,35 +30,49 @@ class Group:
     """Messages/s that the members were sent and have not processed."""
 
     def outlook(self) -> GroupOutlook:
-        queues, history = len(self.arriving), History()
-        collector = Collector(history)
-        collector.catalog_changed(
-            Catalog(
-                revision=1, topics=["orders"], queue_topic=[0] * queues, queue_id=list(range(queues)), groups=["g"],
-                position_group=[0] * queues, position_queue=list(range(queues)), group_is_system=[False],
-                topic_read_queues=[queues], topic_write_queues=[queues], topic_permission=[6], topic_is_system=[False],
-            )
-        )  # fmt: skip
-        state = None
-        for second in range(SECONDS):
-            state = collector.snapshot_taken(self._snapshot(second))
-        assert state is not None
-        return group_outlook(history, state, "g")
+        return group_outlook(*state_after(len(self.arriving), self.snapshot), "g")
 
-    def _snapshot(self, second: int) -> Snapshot:
+    def snapshot(self, second: int) -> Snapshot:
         ends = [self.lag + rate * second for rate in self.arriving]
         offsets = [rate * second for rate in self.consumed]
-        none = [-1] * len(ends)
-        return Snapshot(
-            revision=1,
-            taken_ms=1_000_000 + second * 1_000,
-            queues={"min_offset": column([0] * len(ends)), "max_offset": column(ends), "last_store_ms": column(none)},
-            topics={"put_messages": column([sum(ends)]), "put_bytes": column([0]), "got_messages": column([sum(offsets)])},
-            groups={"members": column([self.members]), "got_messages": column([sum(offsets) + self.sent * second])},
-            positions={"offset": column(offsets), "next_store_ms": column(none), "owner": column(none)},
-            owners=[],
-            totals={},
+        return snapshot_of(second, ends, offsets, members=self.members, sent=sum(offsets) + self.sent * second)
+
+
+def snapshot_of(second: int, ends: list[int], offsets: list[int], *, members: int = 1, sent: int = 0) -> Snapshot:
+    none = [-1] * len(ends)
+    return Snapshot(
+        revision=1,
+        taken_ms=1_000_000 + second * 1_000,
+        queues={"min_offset": column([0] * len(ends)), "max_offset": column(ends), "last_store_ms": column(none)},
+        topics={"put_messages": column([sum(ends)]), "put_bytes": column([0]), "got_messages": column([sum(offsets)])},
+        groups={"members": column([members]), "got_messages": column([sent])},
+        positions={"offset": column(offsets), "next_store_ms": column(none), "owner": column(none)},
+        owners=[],
+        totals={},
+    )
+
+
+def state_after(queues: int, taken: Callable[[int], Snapshot], seconds: int = SECONDS) -> tuple[History, ClusterState]:
+    """What is known of a group of one topic after a snapshot of each second."""
+    history = History()
+    collector = Collector(history)
+    collector.catalog_changed(
+        Catalog(
+            revision=1, topics=["orders"], queue_topic=[0] * queues, queue_id=list(range(queues)), groups=["g"],
+            position_group=[0] * queues, position_queue=list(range(queues)), group_is_system=[False],
+            topic_read_queues=[queues], topic_write_queues=[queues], topic_permission=[6], topic_is_system=[False],
         )
+    )  # fmt: skip
+    state = None
+    for second in range(seconds):
+        state = collector.snapshot_taken(taken(second))
+    assert state is not None
+    return history, state
+
+
+def consumed_rate(queues: int, taken: Callable[[int], Snapshot], seconds: int = SECONDS) -> float:
+    (rate,) = state_after(queues, taken, seconds)[1].group_consumed_rate.tolist()
+    return float(rate)
 
 
 def test_a_group_is_drained_when_its_slowest_queue_is():
@@ -69,13 +85,52 @@ def test_a_group_is_drained_when_its_slowest_queue_is():
 
 
 @pytest.mark.parametrize("sent", [0, 103])
-def test_what_a_group_consumes_is_what_comes_in_less_the_growth_of_its_lag(sent):
+def test_what_a_group_consumes_is_not_what_its_clients_were_sent(sent):
     # 298/s arrive; what waits at the clients is not consumed, and the 2 members consume 97/s each, so that 4 are enough.
     found = Group([149, 149], [97, 98], members=2, lag=1_000, sent=sent)
-    assert found.outlook().consumed_rate == pytest.approx(195, rel=0.02)
+    assert consumed_rate(2, found.snapshot) == pytest.approx(195, rel=0.02)
     more = Group([75] * 4 + [0] * 4, [49] * 4 + [0] * 4, members=2, lag=1_000, sent=sent).outlook().help
     assert more is not None
     assert (more.kind, more.more) == (HelpKind.MORE_CONSUMERS, 2)
+
+
+@pytest.mark.parametrize("seconds", [55, 57, 59, 62, 75])
+def test_in_out_growth_and_advice_agree_from_the_first_seconds_of_a_lag(seconds):
+    def taken(second: int) -> Snapshot:
+        # 60/s arrive since second 40, and one consumer processes 20/s of them and stores its offsets every 5 s.
+        since = max(0, second - 40)
+        return snapshot_of(second, [15 * since] * 4, [5 * (since // 5 * 5)] * 4)
+
+    history, state = state_after(4, taken, seconds)
+    found = group_outlook(history, state, "g")
+    assert state.group_consumed_rate[0] == pytest.approx(20, rel=0.1)
+    assert found.forecast.slope == pytest.approx(40, rel=0.1)
+    assert found.help is not None
+    assert (found.help.kind, found.help.more) == (HelpKind.MORE_CONSUMERS, 3)
+
+
+@pytest.mark.parametrize("seconds", [25, 40, 60])
+def test_nothing_is_consumed_where_no_offset_moves(seconds):
+    def taken(second: int) -> Snapshot:
+        return snapshot_of(second, [400 * min(second, 10)], [0 if second >= 10 else -1], members=0)
+
+    assert consumed_rate(1, taken, seconds) == 0
+
+
+def test_a_group_that_has_stopped_consumes_nothing_although_its_lag_never_turned():
+    def taken(second: int) -> Snapshot:
+        sent = 60 * min(second, 100)
+        return snapshot_of(second, [sent], [sent])
+
+    assert consumed_rate(1, taken, 90) == pytest.approx(60)
+    assert consumed_rate(1, taken, 117) == 0
+
+
+def test_offsets_that_are_set_back_are_no_consumption():
+    def taken(second: int) -> Snapshot:
+        return snapshot_of(second, [1_000], [900 if second < 55 else 100])
+
+    assert consumed_rate(1, taken) == 0
 
 
 def test_one_queue_that_does_not_drain_has_no_end():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitoring import sample_blocks
-from monitoring.series import GAP_MS, History, SlidingRate, thin_out
+from monitoring.series import GAP_MS, UNREAD_MS, History, SlidingRate, thin_out
 
 NAN = float("nan")
 
@@ -243,3 +243,39 @@ def test_what_a_rate_keeps_is_bounded():
     for time_ms in range(0, 60_000, 10):
         rate.add(time_ms, np.array([time_ms]))
     assert len(rate._kept) <= 4_000 // 200 + 2
+
+
+def looked_at(rate: SlidingRate, pause_ms: int, seconds: int, *, per_second: float = 60.0) -> list[float]:
+    """Rates at ten moments a second, of a counter that is read after each pause."""
+    found, read_ms = [], 0
+    for time_ms in range(0, seconds * 1_000, 100):
+        read_ms = time_ms - time_ms % pause_ms
+        counters = np.array([int(per_second * read_ms / 1_000)])
+        found.append(float(rate.add(time_ms, counters, np.array([read_ms]))[0]))
+    return found
+
+
+@pytest.mark.parametrize("pause_ms", [100, 1_000, 1_150, 1_700, 20_000])
+def test_a_counter_that_stands_still_between_looks_has_a_steady_rate(pause_ms):
+    settled = looked_at(SlidingRate(), pause_ms, 90)[2 * pause_ms // 100 + 60 :]
+    assert min(settled) > 59
+    assert max(settled) < 61
+
+
+def test_a_counter_that_is_read_and_stands_still_has_no_rate():
+    rate = SlidingRate()
+    looked_at(rate, 1_150, 30)
+    assert rate.add(36_000, np.array([1_759]), np.array([35_650]))[0] > 0
+    for time_ms in range(36_100, 42_000, 100):
+        last = rate.add(time_ms, np.array([1_759]), np.array([time_ms - time_ms % 1_150]))
+    assert last[0] == 0
+
+
+def test_a_counter_that_is_unknown_or_was_not_read_for_long_has_no_rate():
+    rate = SlidingRate()
+    assert looked_at(rate, 1_150, 30)[-1] == pytest.approx(60, rel=0.02)
+    assert math.isnan(rate.add(30_100, np.array([-1]), np.array([-1]))[0])
+    looked_at(rate, 1_150, 30)
+    for time_ms in range(30_000, UNREAD_MS + 40_000, 1_000):
+        last = rate.add(time_ms, np.array([1_759]), np.array([29_900]))
+    assert math.isnan(last[0])
