@@ -13,9 +13,11 @@ from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.admin.groups import GroupConfig
+from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import MessageQueue
-from tests.support.broker_bench import SMALL_FILES
+from tests.support.broker_bench import SMALL_FILES, RecordingPeer
 from tests.support.broker_thread import BrokerThread, broker_thread
 from tests.support.grpc_stub import RawClient, resource
 
@@ -51,6 +53,27 @@ class GrpcBroker:
         """Create a topic."""
         self.running.create(name, queues)
         return name
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its messages."""
+
+        async def delete() -> None:
+            serving = self.running.broker._loaded
+            assert serving is not None
+            serving.dispatcher.topics.delete(
+                RecordingPeer(), RemotingCommand(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": name})
+            )
+
+        self.running.thread.call(delete())
+
+    def produced(self, client: RawClient) -> list[str]:
+        """Topics of which a client counts as a producer, sorted."""
+
+        async def topics() -> list[str]:
+            groups = self.running.broker.producers.groups()
+            return sorted(name for name, members in groups.items() if any(one.client_id == client.client_id for one in members))
+
+        return self.running.thread.call(topics())
 
     def group(self, client: RawClient, name: str, *topics: str, kind: Any = pb.SIMPLE_CONSUMER, **changes: Any) -> str:
         """A group with other values than the usual ones, and a client that is its member."""

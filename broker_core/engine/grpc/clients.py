@@ -101,7 +101,10 @@ class GrpcClients:
         if client.group and client.group != settings.subscription.group.name:
             self._processor.disconnected(client)  # it would stay a member of its former group for as long as it lives
         client.connection, client.stream, client.is_adopted = caller.connection, stream, False
+        former = client.topics
         client.settings = self._complete(settings)
+        for gone in set(former).difference(client.topics):
+            self._state.producers.unregister(client, gone)
         self._register(client, data)
         for serve in self._awaited.pop(client.client_id, ()):
             serve()

@@ -75,12 +75,12 @@ class Leases:
         """The delivery of a handle, whose renewal ends.
 
         Raises:
-            CallRefusedError: It is no handle, its time is over, or it is of a retry topic that is gone.
+            CallRefusedError: It is no handle, its time is over, or its topic is deleted.
         """
         delivery = Delivery(group, topic, self.renewals.take(group, text) or parsed_handle(text))
         if delivery.visible_ms <= self._state.clock():
             refuse(pb.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
-        if delivery.real_topic != topic and delivery.real_topic not in self._state.topics:
+        if delivery.real_topic not in self._state.topics:
             refuse(pb.INVALID_RECEIPT_HANDLE, f"the topic {delivery.real_topic} of the handle does not exist")
         return delivery
 

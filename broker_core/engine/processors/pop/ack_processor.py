@@ -156,9 +156,11 @@ class AckProcessor:
         except CodecError as error:
             raise RequestRefusedError(error.message, code=ResponseCode.MESSAGE_ILLEGAL) from error
         config = find_topic(self._state, real_topic(group, topic, handle.flag))
-        if not 0 <= queue_id < config.read_queues:
+        queue = QueueOf(config.name, group, queue_id)
+        # A queue with messages may have been readable at the pop. 5.3.3 refuses these acks, and the messages come again.
+        if queue_id < 0 or (queue_id >= config.read_queues and self._bounds(queue)[1] <= 0):
             refuse(ResponseCode.MESSAGE_ILLEGAL, queue_remark(config, queue_id, peer))
-        return handle, QueueOf(config.name, group, queue_id), offset
+        return handle, queue, offset
 
     def _check_offset(self, queue: QueueOf, offset: int) -> None:
         first, last = self._bounds(queue)

@@ -170,6 +170,11 @@ class OrderInfo:
         if self._records.pop(queue, None) is not None:
             self.changes += 1
 
+    def forget(self, topic: str, group: str) -> None:
+        """Drop the records of a topic or group that is deleted; one of the same name has other messages at these offsets."""
+        for queue in [queue for queue in self._records if (queue.topic, queue.group) == (topic, group)]:
+            self.drop(queue)
+
     def clean(self, keep: set[tuple[str, str]]) -> None:
         """Delete the records of deleted topics and groups; ``keep`` has ``(topic, group)``."""
         for queue in [queue for queue in self._records if (queue.topic, queue.group) not in keep]:

@@ -64,6 +64,7 @@ class PopFamily:
         self._state = state
         self.outstanding = Outstanding(state)
         self.orders = OrderInfo()
+        state.offsets.removed = self.orders.forget
         self.modes = RequestModes()
         reader = PopQueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)

@@ -108,6 +108,14 @@ def test_a_handle_is_of_one_group_and_topic(broker, client, group, topic, expect
     assert code_of(change(client, GROUP, "Odd", handle_of(found), 0)) == "OK"
 
 
+def test_deliveries_of_a_deleted_topic_are_void(broker, client):
+    broker.topic("OddDeleted", 1)
+    client.send(message("OddDeleted"))
+    (found,) = client.receive(GROUP, "OddDeleted").messages
+    broker.delete_topic("OddDeleted")
+    assert answers(client, handle_of(found), topic="OddDeleted") == NONE
+
+
 @pytest.mark.parametrize("more", ["", " text", " " + "9" * 5_000, " 1 2 3"])
 def test_what_stands_behind_a_handle_comes_back_after_a_change(client, more):
     eight = " ".join(handle_of(taken(client, b"more words")).split(" ")[:8])
@@ -200,6 +208,21 @@ def test_a_client_is_a_member_of_the_group_that_it_announced_last(broker):
         producer = pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource("Odd")]))
         assert stream.ask(producer).status.code == pb.OK
         assert broker.members("OddAfter") == []
+
+
+def test_a_client_produces_for_the_topics_that_it_announced_last(broker):
+    broker.topic("OddMore", 1)
+    with RawClient(broker.port) as client:
+        stream, found = client.telemetry(), []
+        for topics in (["Odd", "OddMore"], ["OddMore"]):
+            publishing = pb.Publishing(topics=map(resource, topics))
+            stream.ask(pb.Settings(client_type=pb.PRODUCER, publishing=publishing))
+            found.append(broker.produced(client))
+        client.send(message("Odd"), message("Odd", message_type=pb.TRANSACTION))
+        found.append(broker.produced(client))
+        stream.ask(settings_of("OddConsumes"))
+        assert found == [["Odd", "OddMore"], ["OddMore"], ["Odd", "OddMore"]]
+        assert broker.produced(client) == ["Odd"], "it answers for the half message that it sent"
 
 
 def test_a_client_whose_stream_was_ended_is_gone_soon(broker):

@@ -2,6 +2,8 @@ import base64
 
 import pytest
 
+from broker_core.protocol.admin.groups import GroupConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.message.receipt_handle import parse_handle
 from tests.support.broker_bench import RecordingPeer
@@ -47,6 +49,19 @@ def test_what_names_no_message_is_refused(bench, request_code, wrong, code, says
     fields = handle_fields(message, "CG", "T") | {"invisibleTime": 1000} | wrong
     response = bench.answer(bench.peer, request_code, fields)
     assert (response.code, says in response.remark) == (code, True), response.remark
+
+
+@pytest.mark.parametrize("in_order", ["false", "true"])
+def test_a_message_of_a_queue_that_is_not_read_any_more_is_acked(bench, in_order):
+    bench.put("T", 1, b"one")
+    bench.put("T", 1, b"two")
+    first, second = bench.pop(order=in_order)
+    bench.state.topics.put(TopicConfig("T", 1, 1))
+    assert bench.ack(first).code == ResponseCode.SUCCESS
+    assert bench.postpone(second, 1_000).code == ResponseCode.SUCCESS
+    bench.pass_time(20_000)
+    bench.state.topics.put(TopicConfig("T", 2, 2))
+    assert bench.bodies(order=in_order) == [b"two"]
 
 
 def batch(messages, **more):
@@ -258,6 +273,28 @@ def test_the_time_of_a_message_in_order_may_be_changed(bench):
     assert order(bench, "b") == []
     bench.pass_time(1)
     assert [found.body for found in order(bench, "b")] == [b"one"]
+
+
+@pytest.mark.parametrize(
+    "deleted",
+    [(RequestCode.DELETE_TOPIC_IN_BROKER, "topic", "T"), (RequestCode.DELETE_SUBSCRIPTIONGROUP, "groupName", "CG")],
+    ids=["topic", "group"],
+)
+def test_what_is_made_again_under_a_deleted_name_begins_without_acks(bench, deleted):
+    for number in range(4):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a")
+    for message in messages[1:3]:
+        bench.ack(message)
+    code, field, name = deleted
+    bench.answer(bench.peer, code, {field: name, "cleanOffset": "true"})
+    if name == "T":
+        bench.state.topics.put(TopicConfig("T", 2, 2))
+        for number in range(4):
+            bench.put("T", 0, b"%d" % number)
+    else:
+        bench.state.groups.put(GroupConfig("CG"))
+    assert [message.body for message in order(bench, "b")] == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_reset_of_the_offset_ends_the_block(bench):
