@@ -55,8 +55,11 @@ class OrderRecord:
     @property
     def next_offset(self) -> int:
         """First offset that is not acked; the one after the last if all are."""
-        if pending := self.pending:
-            return pending[0]
+        pending = self.pending
+        return pending[0] if pending else self._behind()
+
+    def _behind(self) -> int:
+        """The first offset after the last that is not acked."""
         behind = self.offsets[-1] + 1
         while behind in self.done:
             behind += 1
@@ -79,19 +82,25 @@ class OrderRecord:
         return frozenset(known for known in acked | self.done if known > offset)
 
     def to_json(self) -> dict[str, Any]:
+        """The entry of the file. It knows one pop, so those of `done` are part of it, with the first offset between them."""
+        between = self._behind()
+        gap = {between: self.pop_time_ms} if between < max(self.done, default=-1) else {}
+        offsets = [*self.offsets, *sorted(self.done.union(gap))]
+        acked = sum(1 << place for place, offset in enumerate(offsets) if offset in self.done)
+        visible_ms = self.visible_ms | gap
         value: dict[str, Any] = {
-            "cm": self.acked,
+            "cm": self.acked | acked,
             "i": self.invisible_ms,
             "l": self.last_consume_ms,
-            "o": [self.offsets[0], *(offset - self.offsets[0] for offset in self.offsets[1:])],
+            "o": [offsets[0], *(offset - offsets[0] for offset in offsets[1:])],
             "popTime": self.pop_time_ms,
         }
         if self.attempt_id is not None:
             value["a"] = self.attempt_id
         if self.counts:
             value["oc"] = {str(offset): times for offset, times in sorted(self.counts.items())}
-        if self.visible_ms:
-            value["ot"] = {str(offset): at_ms for offset, at_ms in sorted(self.visible_ms.items())}
+        if visible_ms:
+            value["ot"] = {str(offset): at_ms for offset, at_ms in sorted(visible_ms.items())}
         return value
 
     @classmethod

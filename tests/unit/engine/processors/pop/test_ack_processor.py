@@ -235,6 +235,22 @@ def test_only_what_is_not_acked_comes_again_in_order(bench):
     assert bench.state.offsets.get("CG", "T", 0) == 4
 
 
+@pytest.mark.parametrize(("acked", "left"), [((1, 2), [b"3", b"4"]), ((1, 3), [b"2", b"4"]), ((3, 4), [b"1", b"2"])])
+def test_what_was_acked_in_an_earlier_pop_in_order_stays_away_after_a_start(bench, acked, left):
+    for number in range(5):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a")
+    for number in acked:
+        bench.ack(messages[number])
+    bench.pass_time(10_000)
+    (first,) = order(bench, "b", maxMsgNums=1)
+    orders = bench.dispatcher.pop.orders
+    orders.load(orders.to_json())
+    bench.ack(first)
+    assert [message.body for message in order(bench, "c")] == left
+    assert bench.state.offsets.get("CG", "T", 0) == int(left[0])
+
+
 def test_how_often_a_message_was_handed_out_is_counted(bench):
     for number in range(2):
         bench.put("T", 0, b"%d" % number)
