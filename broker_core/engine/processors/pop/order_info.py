@@ -34,7 +34,7 @@ class OrderRecord:
         counts: Offset → how often the message was handed out before; without messages of a first pop.
         visible_ms: Offset → when the message is visible again, if changed.
         committed: The group's offset as this module last set it; another value means that a client reset it.
-        done: Later offsets that were acked in an earlier pop and are not handed out again.
+        done: Offsets after the first that were acked in an earlier pop and are not handed out again.
     """
 
     pop_time_ms: int
@@ -85,11 +85,10 @@ class OrderRecord:
         """The entry of the file. It knows one pop, so those of `done` are part of it, with the first offset between them."""
         between = self._behind()
         gap = {between: self.pop_time_ms} if between < max(self.done, default=-1) else {}
-        offsets = [*self.offsets, *sorted(self.done.union(gap))]
-        acked = sum(1 << place for place, offset in enumerate(offsets) if offset in self.done)
+        offsets = sorted({*self.offsets, *self.done, *gap})
         visible_ms = self.visible_ms | gap
         value: dict[str, Any] = {
-            "cm": self.acked | acked,
+            "cm": sum(1 << place for place, offset in enumerate(offsets) if self.is_acked(offset)),
             "i": self.invisible_ms,
             "l": self.last_consume_ms,
             "o": [offsets[0], *(offset - offsets[0] for offset in offsets[1:])],
@@ -156,7 +155,7 @@ class OrderInfo:
                 times = former.counts.get(offset, 0) + (0 if repeated or offset not in former.offsets else 1)
                 if times:
                     record.counts[offset] = times
-            record.done = former.acked_behind(record.offsets[-1])
+            record.done = former.acked_behind(record.offsets[0])
         record.committed = committed
         self._records[queue] = record
         self.changes += 1

@@ -235,6 +235,15 @@ def test_only_what_is_not_acked_comes_again_in_order(bench):
     assert bench.state.offsets.get("CG", "T", 0) == 4
 
 
+def test_what_was_acked_between_others_in_order_stays_away_from_every_later_pop(bench):
+    for number in range(4):
+        bench.put("T", 0, b"%d" % number)
+    bench.ack(order(bench, "a", maxMsgNums=2)[1])
+    for attempt in "bcd":
+        bench.pass_time(10_000)
+        assert [message.body for message in order(bench, attempt, maxMsgNums=3)] == [b"0", b"2"]
+
+
 @pytest.mark.parametrize(("acked", "left"), [((1, 2), [b"3", b"4"]), ((1, 3), [b"2", b"4"]), ((3, 4), [b"1", b"2"])])
 def test_what_was_acked_in_an_earlier_pop_in_order_stays_away_after_a_start(bench, acked, left):
     for number in range(5):
