@@ -286,6 +286,34 @@ def test_a_held_pop_in_order_is_served_when_the_queue_is_free(bench):
     assert [len(peer.sent) for peer in peers] == [1, 1]
 
 
+@pytest.mark.parametrize("first_ms", [1_000, 30_000])
+def test_a_held_pop_in_order_follows_changes_of_the_time(bench, first_ms):
+    bench.put("T", 0, b"one")
+    (message,) = order(bench, "a")
+    peer = RecordingPeer()
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    bench.postpone(message, first_ms)
+    bench.postpone(message, 2_000)
+    bench.pass_time(1_999)
+    assert peer.sent == []
+    bench.pass_time(1)
+    assert len(peer.sent) == 1
+
+
+def test_a_held_pop_in_order_waits_no_longer_for_an_acked_message(bench):
+    for number in range(2):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a", invisibleTime=5_000)
+    peer = RecordingPeer()
+    bench.postpone(messages[1], 30_000)
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    bench.ack(messages[1])
+    bench.pass_time(5_000)
+    assert len(peer.sent) == 1
+
+
 def test_the_time_of_a_message_in_order_may_be_changed(bench):
     bench.put("T", 0, b"one")
     (message,) = order(bench, "a")
