@@ -120,6 +120,23 @@ class GrpcBroker:
 
         return self.running.thread.call(count())
 
+    def connections(self) -> set[str]:
+        """Addresses of the port's peers."""
+
+        async def addresses() -> set[str]:
+            assert self.running.broker.grpc is not None
+            return {connection.remote_address for connection in self.running.broker.grpc.server.connections}
+
+        return self.running.thread.call(addresses())
+
+    def progress(self, group: str, topic: str) -> int:
+        """The group's offset in the first queue of a topic."""
+
+        async def offset() -> int:
+            return self.running.broker.offsets.get(group, topic, 0)
+
+        return self.running.thread.call(offset())
+
     def members(self, group: str) -> list[str]:
         """Client ids of a group's members."""
 

@@ -147,6 +147,8 @@ class Receives:
         if not delivered:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no match message"), now_ms)
             return
+        handles = [found.system_properties.receipt_handle for found in delivered]
+        call.unread = lambda unsent: self._leases.unread(caller, wanted.group.name, wanted.topic, handles, unsent - 1)
         call.send(pb.ReceiveMessageResponse(status=OK).SerializeToString())
         for message in delivered:
             call.send(pb.ReceiveMessageResponse(message=message).SerializeToString())

@@ -1,14 +1,19 @@
 """Deliveries over time by raw clients: lines of docs/spec/grpc.md §11 (numbers in brackets) beside test_calls.py."""
 
+import contextlib
 import hashlib
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.http2.frames import WINDOW_DEFAULT
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from tests.support.grpc_broker import ack, change, grpc_broker, handle_of
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.http2_peer import Http2Peer
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -227,6 +232,41 @@ def test_a_silent_client_disappears_and_gives_its_messages_back(broker, client, 
     push_consumer(broker, other, group, topic)
     again = taken(other, group, topic, poll=15)
     assert (again.body, again.system_properties.delivery_attempt) == (b"held", 2)
+
+
+SMALL_WINDOW = 30
+"""Takes the status of an answer, and no message."""
+
+
+UNREAD = {
+    "unread": (WINDOW_DEFAULT, {"auto_renew": True}, 65),
+    "unsent": (SMALL_WINDOW, {"auto_renew": True}, 5),
+    "unsent, without renewal": (SMALL_WINDOW, {"invisible_duration": Duration(seconds=600)}, 5),
+}
+"""Name → window of the client, fields of its receive, seconds until the message comes again."""
+
+
+@pytest.mark.parametrize("goes", ["reset", "close"])
+@pytest.mark.parametrize("case", UNREAD)
+def test_a_message_of_an_answer_that_nobody_read_comes_again(broker, client, other, case, goes):
+    """Its client goes on to live: it cancels the call, or loses the connection, when the message has just been sent."""
+    window, more, seconds = UNREAD[case]
+    topic, group = broker.topic(f"Unread{len(broker.running.broker.topics)}", 1), "UnreadGroup"
+    push_consumer(broker, client, group, topic)
+    push_consumer(broker, other, group, topic)
+    peer = Http2Peer(broker.port, window=window)
+    with contextlib.closing(peer):
+        stream = peer.call("ReceiveMessage", receive_request(group, topic, poll=20, **more), dict(client.metadata))
+        wait_until(lambda: broker.held() == 1)
+        client.send(message(topic, b"unread"))
+        wait_until(lambda: broker.progress(group, topic) == 1)
+        if goes == "reset":
+            peer.reset(stream)
+    wait_until(lambda: peer.address not in broker.connections())
+    for _ in range(0, seconds, 5):
+        broker.move(5)
+        heartbeat(client, group)
+    assert other.receive(group, topic).bodies == [b"unread"]
 
 
 # ---- order ----
