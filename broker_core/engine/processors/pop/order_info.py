@@ -139,12 +139,15 @@ class OrderInfo:
         self.changes = 0
 
     def get(self, queue: QueueOf, committed: int) -> OrderRecord | None:
-        """The record of a queue; None without one, or when the group's offset ``committed`` was reset since the pop."""
+        """The record of a queue; None without one, or when the group's offset ``committed`` was reset since the pop.
+
+        After a kill the file may hold a pop before the last; the offset is then behind its messages.
+        """
         record = self._records.get(queue)
-        if record is not None and record.committed not in (-1, committed):
-            self.drop(queue)
-            return None
-        return record
+        if record is None or record.committed == committed or (record.committed == -1 and committed <= record.next_offset):
+            return record
+        self.drop(queue)
+        return None
 
     def popped(self, queue: QueueOf, record: OrderRecord, committed: int) -> None:
         """Store the record of a new pop. Messages of the last pop count as handed out once more, unless this pop repeats it."""
