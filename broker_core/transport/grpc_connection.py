@@ -283,6 +283,11 @@ class GrpcConnection(asyncio.Protocol):
         """Calls that are being served."""
         return len(self.http2.streams)
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait for the client to read."""
+        return self.http2.unsent_bytes
+
     # ---- asyncio.Protocol ----
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

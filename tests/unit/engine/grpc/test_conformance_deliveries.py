@@ -234,6 +234,7 @@ def test_a_silent_client_disappears_and_gives_its_messages_back(broker, client, 
     assert (again.body, again.system_properties.delivery_attempt) == (b"held", 2)
 
 
+MIB = 1 << 20
 SMALL_WINDOW = 30
 """Takes the status of an answer, and no message."""
 
@@ -267,6 +268,18 @@ def test_a_message_of_an_answer_that_nobody_read_comes_again(broker, client, oth
         broker.move(5)
         heartbeat(client, group)
     assert other.receive(group, topic).bodies == [b"unread"]
+
+
+def test_many_large_messages_reach_a_client_that_reads_slowly(broker, client, other):
+    """As many receives as messages of 4 MiB, all at once, on a connection that takes 64 KiB before it reads."""
+    topic, group = broker.topic("Large", 24), "LargeGroup"
+    push_consumer(broker, client, group, topic)
+    bodies = {b"%03d" % number * (4 * MIB // 3) for number in range(24)}
+    for body in bodies:
+        other.send(message(topic, body))
+    streams = [client.start_receive(receive_request(group, topic, poll=10, auto_renew=True)) for _ in bodies]
+    found = [reply.message.body for stream in streams for reply in stream if reply.HasField("message")]
+    assert (len(found), set(found)) == (24, bodies)
 
 
 # ---- order ----
