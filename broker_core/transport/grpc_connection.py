@@ -68,7 +68,7 @@ class GrpcCall:
         metadata: Headers by name, the last of each, with the pseudo headers; a character for each byte of a value.
         deadline: Loop time at which the client gives up; infinity without one.
         connection: Where it came from.
-        unread: Called when the client resets the call, or its connection ends, after `finish` and before it has read all.
+        unread: Called when the client resets the call, or its connection ends, before it has read all.
     """
 
     __slots__ = (
@@ -206,9 +206,9 @@ class GrpcCall:
         """The client cancelled the call, or the connection ended."""
         self.release()
         was_over, self.is_over = self.is_over, True
-        if was_over and self.unread is not None:
+        if self.unread is not None:
             self.unread(len(self._stream.unsent))
-        elif self._handler is not None and not was_over:
+        if self._handler is not None and not was_over:
             self._handler.cancelled()
 
     def gone_here(self, status: GrpcStatus, text: str) -> None:

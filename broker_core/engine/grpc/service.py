@@ -21,7 +21,7 @@ from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, refuse
 from broker_core.engine.grpc.recalls import Recalls
-from broker_core.engine.grpc.receives import Receives, end_empty
+from broker_core.engine.grpc.receives import UNSENT_BYTES_MAX, UNSENT_SECONDS, Receives, end_empty
 from broker_core.engine.grpc.routes import Routes
 from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
@@ -35,10 +35,6 @@ from broker_core.transport.grpc_connection import CallHandler, GrpcCall
 
 _SETTINGS_SECONDS: Final = 1.0
 """A receive waits so long for the settings of its client."""
-_UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Unsent bytes of a connection, beyond which its receives get no messages."""
-_UNSENT_SECONDS: Final = 0.05
-"""Time between two looks whether they have become fewer."""
 SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
 _PUB, _SUB = (Permission.PUB,), (Permission.SUB,)
 _ANY = (Permission.PUB, Permission.SUB)
@@ -255,9 +251,8 @@ class _Receive:
         self._stop_waiting()
         self._stop_waiting = _do_nothing
         assert self._request is not None
-        if self._call.connection.unsent_bytes > _UNSENT_BYTES_MAX:
-            # Messages of receives that are served at once would break the connection's bound.
-            self._stop_waiting = asyncio.get_running_loop().call_later(_UNSENT_SECONDS, self._serve).cancel
+        if self._call.connection.unsent_bytes > UNSENT_BYTES_MAX:
+            self._stop_waiting = asyncio.get_running_loop().call_later(UNSENT_SECONDS, self._serve).cancel
             return
         try:
             caller = self._service.caller(self._call)

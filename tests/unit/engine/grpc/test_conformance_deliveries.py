@@ -282,6 +282,35 @@ def test_many_large_messages_reach_a_client_that_reads_slowly(broker, client, ot
     assert (len(found), set(found)) == (24, bodies)
 
 
+def put_packed(broker, topic, bodies):
+    """Messages of a client of remoting, which compresses them."""
+    for body in bodies:
+        broker.put_raw(topic, compress_body(body), with_compression(0, Compression.ZLIB))
+
+
+def test_bodies_that_are_small_in_the_store_reach_a_client_that_reads_slowly(broker, client):
+    topic, group = broker.topic("Packed", 1), "PackedGroup"
+    broker.group(client, group, topic)
+    bodies = [b"%d" % (number % 10) * (4 * MIB) for number in range(20)]
+    put_packed(broker, topic, bodies)
+    assert client.receive(group, topic, count=32).bodies == bodies
+
+
+def test_messages_that_wait_for_a_client_to_read_come_again_when_it_goes(broker, client):
+    topic, group = broker.topic("PackedUnread", 1), "PackedUnreadGroup"
+    broker.group(client, group, topic)
+    bodies = [b"%d" % number * (6 * MIB) for number in range(5)]
+    put_packed(broker, topic, bodies)
+    with contextlib.closing(Http2Peer(broker.port, window=SMALL_WINDOW)) as peer:
+        request = receive_request(group, topic, invisible_duration=Duration(seconds=600))
+        stream = peer.call("ReceiveMessage", request, dict(client.metadata))
+        wait_until(lambda: broker.progress(group, topic) == 5)
+        peer.reset(stream)
+    broker.move(5)
+    wait_until(lambda: broker.running.broker.store.max_offset(f"%RETRY%{group}_{topic}", 0) == 5)
+    assert sorted(client.receive(group, topic, count=32).bodies) == bodies
+
+
 # ---- order ----
 
 
