@@ -106,7 +106,7 @@ class GrpcClients:
         for gone in set(former).difference(client.topics):
             self._state.producers.unregister(client, gone)
         self._register(client, data)
-        for serve in self._awaited.pop(client.client_id, ()):
+        for serve in tuple(self._awaited.pop(client.client_id, ())):  # each may cancel its own wait
             serve()
         return client.settings
 

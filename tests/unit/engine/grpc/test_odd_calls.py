@@ -225,6 +225,25 @@ def test_a_client_produces_for_the_topics_that_it_announced_last(broker):
         assert broker.produced(client) == ["Odd"], "it answers for the half message that it sent"
 
 
+def test_all_receives_that_came_before_the_settings_are_served_with_them(broker):
+    served = []
+    with RawClient(broker.port) as client:
+        client.send(message("Odd"))  # it is served from now on
+        clients = broker.running.broker.grpc.service.clients
+
+        async def wait(number):
+            def serve():
+                cancel()
+                served.append(number)
+
+            cancel = clients.when_announced(client.client_id, serve)
+
+        for number in range(4):
+            broker.running.thread.call(wait(number))
+        assert client.telemetry().ask(settings_of("OddEarly")).status.code == pb.OK
+    assert served == [0, 1, 2, 3]
+
+
 def test_a_client_whose_stream_was_ended_is_gone_soon(broker):
     with RawClient(broker.port) as client:
         stream = client.telemetry()
