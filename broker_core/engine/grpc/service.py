@@ -67,8 +67,8 @@ class GrpcService:
         self._access = access
         bridge = Bridge(dispatcher.handle_trusted)
         self.leases = Leases(state, bridge)
-        self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left)
         transactions = Transactions(state, bridge)
+        self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left, asked=transactions.asked)
         self._sends = Sends(state, dispatcher.send, self.clients, transactions)
         self._receives = Receives(state, bridge, self.clients, self.leases)
         self._methods = self._table(Routes(state), transactions, Recalls(state, bridge))

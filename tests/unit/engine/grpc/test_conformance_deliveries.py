@@ -337,11 +337,30 @@ def test_a_transaction_is_committed_a_minute_after_its_send(broker, client):  # 
     broker.group(client, group, topic)
     half = client.send(message(topic, b"late", message_type=pb.TRANSACTION)).entries[0]
     broker.move(60)
-    request = pb.EndTransactionRequest(
-        topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=pb.COMMIT
-    )
-    assert code_of(client.call("EndTransaction", request)) == "OK"
+    assert code_of(committed(client, topic, half)) == "OK"
     assert client.receive(group, topic).bodies == [b"late"]
+
+
+def committed(client, topic, half, **more):
+    request = pb.EndTransactionRequest(
+        topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=pb.COMMIT, **more
+    )
+    return client.call("EndTransaction", request)
+
+
+def test_the_answer_to_a_check_after_a_restart_needs_no_index(tmp_path, monkeypatch):
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        topic = broker.topic("NoIndex", 1)
+        half = client.send(message(topic, b"half", message_type=pb.TRANSACTION)).entries[0]
+    with grpc_broker(tmp_path, transaction_check_interval_ms=300) as broker, RawClient(broker.port) as client:
+        monkeypatch.setattr(broker.running.broker.store, "query", lambda *_place, **_how: [])  # messageIndexEnable=false
+        broker.group(client, "NoIndexGroup", topic)
+        assert client.announce_producer(topic).status.code == pb.OK
+        broker.move(30)
+        command = client._streams[-1].next().recover_orphaned_transaction_command
+        assert command.transaction_id == half.transaction_id
+        assert code_of(committed(client, topic, half, source=pb.SOURCE_SERVER_CHECK)) == "OK"
+        assert client.receive("NoIndexGroup", topic).bodies == [b"half"]
 
 
 def test_a_message_that_was_delivered_cannot_be_recalled(broker, client):  # [49]
