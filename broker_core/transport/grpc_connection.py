@@ -37,6 +37,8 @@ _CONTENT_TYPE = "application/grpc"
 _COMPRESSED = 1
 _ANSWERED_KEPT = 64
 """Answers of one connection that may yet turn out to be unread."""
+_ANSWERED_SECONDS = 10.0
+"""A client that sends something so long after an answer has read it."""
 _ENDED_WELL = trailers(GrpcStatus.OK)
 
 
@@ -266,8 +268,8 @@ class GrpcConnection(asyncio.Protocol):
         self._in_read = False
         self._flush_scheduled = False
         self._is_broken = False
-        self._answered: dict[int, tuple[int, Unread]] = {}
-        """Stream → bytes received before its answer ended, and whom to call if it is unread."""
+        self._answered: dict[int, tuple[float, int, Unread]] = {}
+        """Stream → time when its answer ended, bytes received until then, and whom to call if it is unread."""
         self.remote_address = self.local_address = "unknown"
         self.is_encrypted = False
         self.connected_at = self.last_active = self._loop.time()
@@ -305,6 +307,7 @@ class GrpcConnection(asyncio.Protocol):
         self.last_active = self._loop.time()
         self.bytes_in += len(data)
         self._in_read = True
+        self._forget_read_answers()
         try:
             self.http2.receive(data)
         except Http2Error as error:
@@ -328,7 +331,7 @@ class GrpcConnection(asyncio.Protocol):
         self.http2.streams.clear()
         for stream in streams:
             self.gone(stream)
-        for received, unread in self._answered.values():
+        for _, received, unread in self._answered.values():
             if received == self.bytes_in:  # the client has sent nothing since
                 unread(0)
         self._answered.clear()
@@ -379,11 +382,18 @@ class GrpcConnection(asyncio.Protocol):
         """A call is cancelled whose answer has left."""
         answered = self._answered.pop(stream_id, None)
         if answered is not None:
-            answered[1](0)
+            answered[-1](0)
+
+    def _forget_read_answers(self) -> None:
+        while self._answered:
+            stream_id, (ended_at, _, _) = next(iter(self._answered.items()))
+            if ended_at > self.last_active - _ANSWERED_SECONDS:
+                return
+            del self._answered[stream_id]
 
     def answered(self, stream: Stream, unread: Unread) -> None:
         """Remember whom to call if the client does not read an answer that has ended."""
-        self._answered[stream.id] = self.bytes_in, unread
+        self._answered[stream.id] = self._loop.time(), self.bytes_in, unread
         if len(self._answered) > _ANSWERED_KEPT:
             del self._answered[next(iter(self._answered))]
 
