@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator
@@ -12,12 +13,13 @@ from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.grpc.bridge import CallPeer
 from broker_core.protocol.admin.groups import GroupConfig
-from broker_core.protocol.codes import RequestCode
+from broker_core.protocol.codes import LanguageCode, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import MessageQueue
-from tests.support.broker_bench import SMALL_FILES, RecordingPeer
+from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import BrokerThread, broker_thread
 from tests.support.grpc_stub import RawClient, resource
 
@@ -56,15 +58,21 @@ class GrpcBroker:
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic with its messages."""
+        self.administer(RequestCode.DELETE_TOPIC_IN_BROKER, topic=name)
 
-        async def delete() -> None:
+    def administer(self, code: RequestCode, **fields: str) -> None:
+        """Have a request of an administrator served."""
+
+        async def serve() -> None:
             serving = self.running.broker._loaded
             assert serving is not None
-            serving.dispatcher.topics.delete(
-                RecordingPeer(), RemotingCommand(RequestCode.DELETE_TOPIC_IN_BROKER, {"topic": name})
-            )
+            later: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
+            peer = CallPeer("127.0.0.1:1", LanguageCode.JAVA, later.set_result)
+            answer = serving.dispatcher.handle_trusted(peer, RemotingCommand(code, fields))
+            found = await later if answer is None else answer
+            assert found.code == ResponseCode.SUCCESS, found.remark
 
-        self.running.thread.call(delete())
+        self.running.thread.call(serve())
 
     def produced(self, client: RawClient) -> list[str]:
         """Topics of which a client counts as a producer, sorted."""

@@ -154,9 +154,9 @@ class GrpcClient(UnpacedPeer):
         return self.send(command)
 
     def send_oneway(self, command: RemotingCommand) -> bool:
-        """Pass a check of a transaction on; other notices have no translation, and SDKs need none of them."""
+        """Pass a check of a transaction on. Other notices have no translation; False for one that others act on."""
         if command.code != RequestCode.CHECK_TRANSACTION_STATE:
-            return self.stream is not None
+            return self.stream is not None and command.code != RequestCode.RESET_CONSUMER_CLIENT_OFFSET
         try:
             half = decode_record(command.body)
         except RecordError:

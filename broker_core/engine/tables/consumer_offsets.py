@@ -47,6 +47,7 @@ class ConsumerOffsets:
         changes: Incremented with every change; equal numbers mean nothing to write.
         committed: Called with group, topic and queue id after each `commit`, if set.
         removed: Called with topic and group whose offsets are removed, if set.
+        was_reset: Called with topic, group and queue id after each `reset`, if set.
         beside: Returns more top-level entries of the file, if set; readers that do not know them ignore them.
     """
 
@@ -57,6 +58,7 @@ class ConsumerOffsets:
         self.changes = 0
         self.committed: Callable[[str, str, int], None] | None = None
         self.removed: Callable[[str, str], None] | None = None
+        self.was_reset: Callable[[str, str, int], None] | None = None
         self.beside: Callable[[], Mapping[str, Any]] | None = None
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
@@ -64,6 +66,12 @@ class ConsumerOffsets:
         self.put(group, topic, queue_id, offset)
         if self.committed is not None:
             self.committed(group, topic, queue_id)
+
+    def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset for somebody who is not a member of the group, also to the one that it has."""
+        self.commit(group, topic, queue_id, offset)
+        if self.was_reset is not None:
+            self.was_reset(topic, group, queue_id)
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Set an offset without calling `committed`."""

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.grpc_broker import ack, change, grpc_broker, handle_of
-from tests.support.grpc_stub import RawClient, message, resource
+from tests.support.grpc_stub import RawClient, Received, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 GROUP = "OddGroup"
 VOID = {"ack": "OK", "change": "INVALID_RECEIPT_HANDLE", "forward": "OK"}
@@ -190,6 +192,22 @@ def test_a_recall_handle_of_other_parts_is_refused(broker, client, text):
     handle = base64.urlsafe_b64encode(text.format(time=broker.now_ms() + 60_000).encode()).decode()
     request = pb.RecallMessageRequest(topic=resource("Odd"), recall_handle=handle)
     assert code_of(client.call("RecallMessage", request)) == "INTERNAL_SERVER_ERROR"
+
+
+# ---- resets ----
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_reset_moves_a_group_whose_clients_are_online(broker, client, orderly):
+    topic = broker.topic(f"OddReset{orderly}", 1)
+    group = broker.group(client, f"OddResetGroup{orderly}", topic, orderly=orderly)
+    for body in (b"1", b"2"):
+        client.send(message(topic, body))
+    assert code_of(ack(client, group, topic, *client.receive(group, topic).messages)) == "OK"
+    waiting = client.start_receive(receive_request(group, topic, poll=20))
+    wait_until(lambda: broker.held() == 1)
+    broker.administer(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, topic=topic, group=group, timestamp="0", isForce="true")
+    assert Received(list(waiting)).bodies == [b"1", b"2"]
 
 
 # ---- settings ----

@@ -350,6 +350,17 @@ def test_what_is_made_again_under_a_deleted_name_begins_without_acks(bench, dele
     assert [message.body for message in order(bench, "b")] == [b"0", b"1", b"2", b"3"]
 
 
+def test_a_reset_to_the_present_offset_ends_the_block(bench):
+    bench.put("T", 0, b"one")
+    order(bench, "a", invisibleTime=3_600_000)
+    peer = RecordingPeer()
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    wanted = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 0, "offset": 0}
+    assert bench.answer(bench.peer, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, wanted).code == ResponseCode.SUCCESS
+    assert len(peer.sent) == 1
+
+
 def test_a_reset_of_the_offset_ends_the_block(bench):
     for number in range(2):
         bench.put("T", 0, b"%d" % number)
