@@ -70,7 +70,7 @@ class GrpcCall:
         metadata: Headers by name, the last of each, with the pseudo headers; a character for each byte of a value.
         deadline: Loop time at which the client gives up; infinity without one.
         connection: Where it came from.
-        unread: Called when the client resets the call, or its connection ends, before it has read all.
+        unread: Called when the client resets the call, its connection ends, or this side gives up, before it has read all.
     """
 
     __slots__ = (
@@ -194,6 +194,8 @@ class GrpcCall:
         self.release()
         handler, self._handler = self._handler, None
         self.finish(status, text)
+        if self.unread is not None:
+            self.unread(0)
         if handler is not None:
             handler.cancelled()
 

@@ -185,6 +185,8 @@ class _Answer:
     left: deque[_Handed]
     handles: list[str] = field(default_factory=list)
     """Of messages that were sent."""
+    is_whole: bool = False
+    """Whether the last piece, the time, was sent."""
 
     def begin(self) -> None:
         self.call.unread = self._unread
@@ -200,6 +202,7 @@ class _Answer:
             self.call.send(pb.ReceiveMessageResponse(message=message).SerializeToString())
         self._give_back_left()
         if not self.call.is_over:
+            self.is_whole = True
             _end(self.call, self.state.clock())
 
     def _message(self, handed: _Handed) -> pb.Message:
@@ -211,7 +214,7 @@ class _Answer:
         return outgoing(handed.stored, wanted.topic, now_ms=now_ms, receipt_handle=text, attempt=handed.attempt)
 
     def _unread(self, unsent: int) -> None:
-        messages = unsent if self.left else unsent - 1  # the last piece of a whole answer is its time
+        messages = unsent - 1 if self.is_whole else unsent
         self.leases.unread(self.caller, self.wanted.group.name, self.wanted.topic, self.handles, messages)
         self._give_back_left()
 

@@ -311,6 +311,23 @@ def test_messages_that_wait_for_a_client_to_read_come_again_when_it_goes(broker,
     assert sorted(client.receive(group, topic, count=32).bodies) == bodies
 
 
+def test_messages_that_wait_for_a_client_to_read_come_again_after_a_restart(tmp_path):
+    topic, group, bodies = "PackedStop", "PackedStopGroup", [b"%d" % number * (6 * MIB) for number in range(5)]
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.topic(topic, 1)
+        broker.group(client, group, topic)
+        put_packed(broker, topic, bodies)
+        peer = Http2Peer(broker.port, window=SMALL_WINDOW)
+        request = receive_request(group, topic, invisible_duration=Duration(seconds=600))
+        peer.call("ReceiveMessage", request, dict(client.metadata))
+        wait_until(lambda: broker.progress(group, topic) == 5)
+    peer.close()
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        client.announce_consumer(group, topic)
+        wait_until(lambda: broker.running.broker.store.max_offset(f"%RETRY%{group}_{topic}", 0) == 5)
+        assert sorted(client.receive(group, topic, count=32).bodies) == bodies
+
+
 # ---- order ----
 
 
