@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 
 _CONTENT_TYPE = "application/grpc"
 _COMPRESSED = 1
+_ANSWERED_KEPT = 64
+"""Answers of one connection that may yet turn out to be unread."""
+_ANSWERED_SECONDS = 10.0
+"""A client that sends something so long after an answer has read it."""
 _ENDED_WELL = trailers(GrpcStatus.OK)
 
 
@@ -51,6 +55,9 @@ class CallHandler(Protocol):
         """The client wants no answer any more; nothing can be sent."""
 
 
+Unread = Callable[[int], None]
+"""Called with how many of an answer's messages did not leave; with 0 when all left and the client may not have read them."""
+
 Begin = Callable[["GrpcCall"], CallHandler | None]
 """Returns what serves a call; None for a method that is not served."""
 
@@ -63,10 +70,11 @@ class GrpcCall:
         metadata: Headers by name, the last of each, with the pseudo headers; a character for each byte of a value.
         deadline: Loop time at which the client gives up; infinity without one.
         connection: Where it came from.
+        unread: Called when the client resets the call, its connection ends, or this side gives up, before it has read all.
     """
 
     __slots__ = (
-        "_begun", "_buffer", "_handler", "_held", "_stream", "connection", "deadline", "is_over", "metadata", "path",
+        "_begun", "_buffer", "_handler", "_held", "_stream", "connection", "deadline", "is_over", "metadata", "path", "unread",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +92,7 @@ class GrpcCall:
         self._held = 0
         """Bytes that the peer may send again when the budget has room for the message."""
         self._begun = False
+        self.unread: Unread | None = None
 
     def send(self, message: bytes) -> bool:
         """Send a message of the answer; False when the call is over."""
@@ -110,6 +119,8 @@ class GrpcCall:
         self.is_over = True
         block = trailers(status, text)
         self.connection.end(self._stream, block if self._begun else RESPONSE + block)
+        if self.unread is not None:
+            self.connection.answered(self._stream, self.unread)
 
     def answer(self, message: bytes) -> None:
         """Send the only message of an answer, and end the call; does nothing when it is over."""
@@ -183,6 +194,8 @@ class GrpcCall:
         self.release()
         handler, self._handler = self._handler, None
         self.finish(status, text)
+        if self.unread is not None:
+            self.unread(0)
         if handler is not None:
             handler.cancelled()
 
@@ -197,6 +210,8 @@ class GrpcCall:
         """The client cancelled the call, or the connection ended."""
         self.release()
         was_over, self.is_over = self.is_over, True
+        if self.unread is not None:
+            self.unread(len(self._stream.unsent))
         if self._handler is not None and not was_over:
             self._handler.cancelled()
 
@@ -255,6 +270,8 @@ class GrpcConnection(asyncio.Protocol):
         self._in_read = False
         self._flush_scheduled = False
         self._is_broken = False
+        self._answered: dict[int, tuple[float, int, Unread]] = {}
+        """Stream → time when its answer ended, bytes received until then, and whom to call if it is unread."""
         self.remote_address = self.local_address = "unknown"
         self.is_encrypted = False
         self.connected_at = self.last_active = self._loop.time()
@@ -269,6 +286,11 @@ class GrpcConnection(asyncio.Protocol):
     def open_calls(self) -> int:
         """Calls that are being served."""
         return len(self.http2.streams)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes of answers that wait for the client to read."""
+        return self.http2.unsent_bytes
 
     # ---- asyncio.Protocol ----
 
@@ -287,6 +309,7 @@ class GrpcConnection(asyncio.Protocol):
         self.last_active = self._loop.time()
         self.bytes_in += len(data)
         self._in_read = True
+        self._forget_read_answers()
         try:
             self.http2.receive(data)
         except Http2Error as error:
@@ -310,6 +333,10 @@ class GrpcConnection(asyncio.Protocol):
         self.http2.streams.clear()
         for stream in streams:
             self.gone(stream)
+        for _, received, unread in self._answered.values():
+            if received == self.bytes_in:  # the client has sent nothing since
+                unread(0)
+        self._answered.clear()
         self._on_closed(self)
 
     # ---- events of HTTP/2 ----
@@ -349,8 +376,28 @@ class GrpcConnection(asyncio.Protocol):
     def gone(self, stream: Stream) -> None:
         """A call is cancelled."""
         call = stream.owner
+        self._answered.pop(stream.id, None)
         if isinstance(call, GrpcCall):
             self._guarded(call, call.gone)
+
+    def reset_late(self, stream_id: int) -> None:
+        """A call is cancelled whose answer has left."""
+        answered = self._answered.pop(stream_id, None)
+        if answered is not None:
+            answered[-1](0)
+
+    def _forget_read_answers(self) -> None:
+        while self._answered:
+            stream_id, (ended_at, _, _) = next(iter(self._answered.items()))
+            if ended_at > self.last_active - _ANSWERED_SECONDS:
+                return
+            del self._answered[stream_id]
+
+    def answered(self, stream: Stream, unread: Unread) -> None:
+        """Remember whom to call if the client does not read an answer that has ended."""
+        self._answered[stream.id] = self._loop.time(), self.bytes_in, unread
+        if len(self._answered) > _ANSWERED_KEPT:
+            del self._answered[next(iter(self._answered))]
 
     def _guarded(self, call: GrpcCall, step: Callable[..., None], *given: bytes) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 from collections.abc import Iterator
@@ -12,7 +13,10 @@ from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
 from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.grpc.bridge import CallPeer
 from broker_core.protocol.admin.groups import GroupConfig
+from broker_core.protocol.codes import LanguageCode, RequestCode, ResponseCode
+from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.json_body import MessageQueue
 from tests.support.broker_bench import SMALL_FILES
@@ -51,6 +55,33 @@ class GrpcBroker:
         """Create a topic."""
         self.running.create(name, queues)
         return name
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its messages."""
+        self.administer(RequestCode.DELETE_TOPIC_IN_BROKER, topic=name)
+
+    def administer(self, code: RequestCode, **fields: str) -> None:
+        """Have a request of an administrator served."""
+
+        async def serve() -> None:
+            serving = self.running.broker._loaded
+            assert serving is not None
+            later: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
+            peer = CallPeer("127.0.0.1:1", LanguageCode.JAVA, later.set_result)
+            answer = serving.dispatcher.handle_trusted(peer, RemotingCommand(code, fields))
+            found = await later if answer is None else answer
+            assert found.code == ResponseCode.SUCCESS, found.remark
+
+        self.running.thread.call(serve())
+
+    def produced(self, client: RawClient) -> list[str]:
+        """Topics of which a client counts as a producer, sorted."""
+
+        async def topics() -> list[str]:
+            groups = self.running.broker.producers.groups()
+            return sorted(name for name, members in groups.items() if any(one.client_id == client.client_id for one in members))
+
+        return self.running.thread.call(topics())
 
     def group(self, client: RawClient, name: str, *topics: str, kind: Any = pb.SIMPLE_CONSUMER, **changes: Any) -> str:
         """A group with other values than the usual ones, and a client that is its member."""
@@ -96,6 +127,23 @@ class GrpcBroker:
             return len(serving.dispatcher.pop.processor.holds)
 
         return self.running.thread.call(count())
+
+    def connections(self) -> set[str]:
+        """Addresses of the port's peers."""
+
+        async def addresses() -> set[str]:
+            assert self.running.broker.grpc is not None
+            return {connection.remote_address for connection in self.running.broker.grpc.server.connections}
+
+        return self.running.thread.call(addresses())
+
+    def progress(self, group: str, topic: str) -> int:
+        """The group's offset in the first queue of a topic."""
+
+        async def offset() -> int:
+            return self.running.broker.offsets.get(group, topic, 0)
+
+        return self.running.thread.call(offset())
 
     def members(self, group: str) -> list[str]:
         """Client ids of a group's members."""

@@ -41,6 +41,8 @@ _KINDS: Final = {
 }
 
 Answered = Callable[[RemotingCommand | OrbitError], None]
+Asked = Callable[[str, tuple[int, int]], None]
+"""Called with the id of a transaction, and queue offset and physical offset of its half message, when a client is asked."""
 
 
 class CommandStream(Protocol):
@@ -70,7 +72,7 @@ class GrpcClient(UnpacedPeer):
 
     serialize_type = SerializeType.ROCKETMQ
 
-    def __init__(self, caller: Caller, *, clock: Callable[[], int]) -> None:
+    def __init__(self, caller: Caller, *, clock: Callable[[], int], asked: Asked) -> None:
         self.client_id = caller.client_id
         self.connection = caller.connection
         self.language = caller.language
@@ -78,6 +80,7 @@ class GrpcClient(UnpacedPeer):
         self.version = version_ordinal(caller.sdk_version) or VERSION
         self.settings = pb.Settings()
         self._clock = clock
+        self._asked = asked
         self.last_heard_ms = clock()
         self.stream: CommandStream | None = None
         self.is_adopted = False
@@ -151,9 +154,9 @@ class GrpcClient(UnpacedPeer):
         return self.send(command)
 
     def send_oneway(self, command: RemotingCommand) -> bool:
-        """Pass a check of a transaction on; other notices have no translation, and SDKs need none of them."""
+        """Pass a check of a transaction on. Other notices have no translation; False for one that others act on."""
         if command.code != RequestCode.CHECK_TRANSACTION_STATE:
-            return self.stream is not None
+            return self.stream is not None and command.code != RequestCode.RESET_CONSUMER_CLIENT_OFFSET
         try:
             half = decode_record(command.body)
         except RecordError:
@@ -162,6 +165,7 @@ class GrpcClient(UnpacedPeer):
         topic = half.properties.get(props.REAL_TOPIC, half.topic)
         message = outgoing(half, topic, now_ms=self._clock())
         transaction_id = command.ext_fields.get("transactionId") or message.system_properties.message_id
+        self._asked(transaction_id, (half.queue_offset, half.physical_offset))
         recover = pb.RecoverOrphanedTransactionCommand(message=message, transaction_id=transaction_id)
         return self._command(pb.TelemetryCommand(recover_orphaned_transaction_command=recover))
 

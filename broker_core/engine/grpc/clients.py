@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from broker_core.engine.grpc.caller import Caller
-from broker_core.engine.grpc.client import CommandStream, GrpcClient
+from broker_core.engine.grpc.client import Asked, CommandStream, GrpcClient
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, refuse
 from broker_core.engine.grpc.outgoing import duration
@@ -42,11 +42,15 @@ class GrpcClients:
         state: Tables of the broker.
         processor: Registers clients of both protocols.
         left: Called with a client that is gone.
+        asked: Called when a producer is asked about a transaction.
     """
 
-    def __init__(self, state: BrokerState, processor: ClientProcessor, *, left: Callable[[GrpcClient], None]) -> None:
+    def __init__(
+        self, state: BrokerState, processor: ClientProcessor, *, left: Callable[[GrpcClient], None], asked: Asked
+    ) -> None:
         self._state = state
         self._processor = processor
+        self._asked = asked
         self._left = left
         self._clients: dict[str, GrpcClient] = {}
         self._awaited: dict[str, list[Callable[[], None]]] = {}
@@ -101,16 +105,19 @@ class GrpcClients:
         if client.group and client.group != settings.subscription.group.name:
             self._processor.disconnected(client)  # it would stay a member of its former group for as long as it lives
         client.connection, client.stream, client.is_adopted = caller.connection, stream, False
+        former = client.topics
         client.settings = self._complete(settings)
+        for gone in set(former).difference(client.topics):
+            self._state.producers.unregister(client, gone)
         self._register(client, data)
-        for serve in self._awaited.pop(client.client_id, ()):
+        for serve in tuple(self._awaited.pop(client.client_id, ())):  # each may cancel its own wait
             serve()
         return client.settings
 
     def _added(self, caller: Caller) -> GrpcClient:
         if len(self._clients) >= CLIENTS_MAX:
             refuse(pb.TOO_MANY_REQUESTS, f"{CLIENTS_MAX:,} clients are connected, the limit")
-        client = self._clients[caller.client_id] = GrpcClient(caller, clock=self._state.clock)
+        client = self._clients[caller.client_id] = GrpcClient(caller, clock=self._state.clock, asked=self._asked)
         return client
 
     def consumer(self, caller: Caller, request: pb.ReceiveMessageRequest) -> GrpcClient:

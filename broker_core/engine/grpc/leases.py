@@ -5,7 +5,7 @@ Source: docs/spec/grpc.md §3.6, §3.7, §3.8, §8.2.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -75,12 +75,12 @@ class Leases:
         """The delivery of a handle, whose renewal ends.
 
         Raises:
-            CallRefusedError: It is no handle, its time is over, or it is of a retry topic that is gone.
+            CallRefusedError: It is no handle, its time is over, or its topic is deleted.
         """
         delivery = Delivery(group, topic, self.renewals.take(group, text) or parsed_handle(text))
         if delivery.visible_ms <= self._state.clock():
             refuse(pb.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
-        if delivery.real_topic != topic and delivery.real_topic not in self._state.topics:
+        if delivery.real_topic not in self._state.topics:
             refuse(pb.INVALID_RECEIPT_HANDLE, f"the topic {delivery.real_topic} of the handle does not exist")
         return delivery
 
@@ -148,6 +148,15 @@ class Leases:
     def give_back(self, caller: Caller, delivery: Delivery) -> None:
         """Make a message visible again soon, because its consumer is gone."""
         self._change(caller, delivery, GIVEN_BACK_MS, _forget)
+
+    def unread(self, caller: Caller, group: str, topic: str, handles: Sequence[str], unsent: int) -> None:
+        """Give the last ``unsent`` deliveries of an answer back. No other is renewed, as its client may not have read it."""
+        for number, text in enumerate(handles):
+            if number < len(handles) - unsent:
+                self.renewals.leave(group, text)
+            else:
+                handle = self.renewals.take(group, text) or parsed_handle(text)
+                self.give_back(caller, Delivery(group, topic, handle))
 
     def bury(self, caller: Caller, delivery: Delivery, physical_offset: int, answered: Answered | None = None) -> None:
         """Store a message as a dead letter, then ack it."""

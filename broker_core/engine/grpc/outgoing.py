@@ -21,6 +21,8 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.protocol.retry_names import origin_of
 
+_UNPACKED_BYTES_MAX = 32 * 1024 * 1024
+"""A body that is larger is sent as it is stored; a connection takes no more than 64 MiB of answers."""
 _DELAY_SECONDS = "TIMER_DELAY_SEC"
 
 
@@ -39,8 +41,12 @@ def outgoing(
     found, body, encoding = message.properties, message.body, pb.IDENTITY
     if message.sys_flag & COMPRESSED:
         try:
-            body = decompress_body(message.sys_flag, message.body)
+            unpacked = decompress_body(message.sys_flag, message.body)
         except CodecError:
+            unpacked = b""
+        if 0 < len(unpacked) <= _UNPACKED_BYTES_MAX:
+            body = unpacked
+        else:
             encoding = pb.GZIP  # the client finds out what is wrong with it
     digest = pb.Digest(type=pb.MD5, checksum=hashlib.md5(body, usedforsecurity=False).hexdigest().upper())
     system = pb.SystemProperties(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
-from typing import Final
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from broker_core.engine.grpc.bridge import Bridge, CallPeer
 from broker_core.engine.grpc.caller import Caller
@@ -39,6 +40,10 @@ INVISIBLE_MS_MIN: Final = 10_000
 INVISIBLE_MS_MAX: Final = 43_200_000
 EARLY_MS: Final = 200
 """A poll ends so long before its client gives up."""
+UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Unsent bytes of a connection, beyond which its receives get no message: its client reads slowly."""
+UNSENT_SECONDS: Final = 0.02
+"""Time between two looks whether they have become fewer."""
 _REQUEST_MS: Final = 3_000
 _SINCE_POLLING_CODE: Final = "5.0.3"
 _TAG_PROPERTY: Final = "TAGS"
@@ -139,18 +144,15 @@ class Receives:
                 self._leases.give_back(caller, wanted.delivery(handle))
             return
         attempts = _order_attempts(answer.ext_fields)
-        delivered = [
-            self._message(wanted, stored, handle, attempts)
+        deliveries = deque(
+            _Handed(stored, handle, _attempt(stored, handle, attempts))
             for stored, handle in popped
             if self._is_deliverable(caller, wanted, stored, handle)
-        ]
-        if not delivered:
+        )
+        if not deliveries:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no match message"), now_ms)
             return
-        call.send(pb.ReceiveMessageResponse(status=OK).SerializeToString())
-        for message in delivered:
-            call.send(pb.ReceiveMessageResponse(message=message).SerializeToString())
-        _end(call, now_ms)
+        _Answer(self._state, self._leases, call, caller, wanted, deliveries).begin()
 
     def _is_deliverable(self, caller: Caller, wanted: _Wanted, stored: StoredMessage, handle: ReceiptHandle) -> bool:
         """Whether a message is for the client; one of another tag is acked, one without an attempt left is a dead letter."""
@@ -162,14 +164,67 @@ class Receives:
             return False
         return True
 
-    def _message(
-        self, wanted: _Wanted, stored: StoredMessage, handle: ReceiptHandle, attempts: dict[tuple[int, int], int]
-    ) -> pb.Message:
-        text, now_ms = handle_text(handle, stored.physical_offset), self._state.clock()
+
+class _Handed(NamedTuple):
+    """A message that a pop handed out for one client; ``attempt`` is None for that of its retries."""
+
+    stored: StoredMessage
+    handle: ReceiptHandle
+    attempt: int | None
+
+
+@dataclass(slots=True)
+class _Answer:
+    """Sends the messages of a receive no faster than its client reads, because bodies may be much larger than stored."""
+
+    state: BrokerState
+    leases: Leases
+    call: GrpcCall
+    caller: Caller
+    wanted: _Wanted
+    left: deque[_Handed]
+    handles: list[str] = field(default_factory=list)
+    """Of messages that were sent."""
+    is_whole: bool = False
+    """Whether the last piece, the time, was sent."""
+
+    def begin(self) -> None:
+        self.call.unread = self._unread
+        self.call.send(pb.ReceiveMessageResponse(status=OK).SerializeToString())
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self.left and not self.call.is_over:
+            if self.call.connection.unsent_bytes > UNSENT_BYTES_MAX:
+                asyncio.get_running_loop().call_later(UNSENT_SECONDS, self._go_on)
+                return
+            message = self._message(self.left.popleft())
+            self.call.send(pb.ReceiveMessageResponse(message=message).SerializeToString())
+        self._give_back_left()
+        if not self.call.is_over:
+            self.is_whole = True
+            _end(self.call, self.state.clock())
+
+    def _message(self, handed: _Handed) -> pb.Message:
+        wanted, now_ms = self.wanted, self.state.clock()
+        text = handle_text(handed.handle, handed.stored.physical_offset)
+        self.handles.append(text)
         if wanted.request.auto_renew:
-            self._leases.keep(Renewal(wanted.client, text, wanted.delivery(handle), now_ms))
-        attempt = attempts.get((stored.queue_id, stored.queue_offset), 0) + 1 if handle.is_order else None
-        return outgoing(stored, wanted.topic, now_ms=now_ms, receipt_handle=text, attempt=attempt)
+            self.leases.keep(Renewal(wanted.client, text, wanted.delivery(handed.handle), now_ms))
+        return outgoing(handed.stored, wanted.topic, now_ms=now_ms, receipt_handle=text, attempt=handed.attempt)
+
+    def _unread(self, unsent: int) -> None:
+        messages = unsent - 1 if self.is_whole else unsent
+        self.leases.unread(self.caller, self.wanted.group.name, self.wanted.topic, self.handles, messages)
+        self._give_back_left()
+
+    def _give_back_left(self) -> None:
+        while self.left:
+            self.leases.give_back(self.caller, self.wanted.delivery(self.left.popleft().handle))
+
+
+def _attempt(stored: StoredMessage, handle: ReceiptHandle, attempts: dict[tuple[int, int], int]) -> int | None:
+    return attempts.get((stored.queue_id, stored.queue_offset), 0) + 1 if handle.is_order else None
 
 
 def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageRequest) -> int:

@@ -74,6 +74,12 @@ class Renewals:
         renewal = self._by_handle.pop((group, first), None)
         return None if renewal is None else renewal.delivery.handle
 
+    def leave(self, group: str, first: str) -> None:
+        """Leave a delivery to its time: it is renewed no more, and given back if its client goes before."""
+        renewal = self._by_handle.get((group, first))
+        if renewal is not None:
+            renewal.failures = FAILURES_MAX
+
     def run(self, now_ms: int) -> None:
         """Renew what becomes visible soon."""
         for key, renewal in list(self._by_handle.items()):

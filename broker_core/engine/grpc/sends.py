@@ -47,7 +47,7 @@ class Sends:
         """Store the messages of a request, each on its own; the reply has an entry for each, in order."""
         messages, topic = self._checked(caller, request)
         first = messages[0]
-        if first.sys_flag & TransactionType.PREPARED:
+        if any(one.sys_flag & TransactionType.PREPARED for one in messages):
             client = self._clients.find(caller.client_id)
             if client is not None and topic.name not in client.topics:
                 self._clients.produces(client, topic.name)

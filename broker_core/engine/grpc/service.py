@@ -21,7 +21,7 @@ from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, refuse
 from broker_core.engine.grpc.recalls import Recalls
-from broker_core.engine.grpc.receives import Receives, end_empty
+from broker_core.engine.grpc.receives import UNSENT_BYTES_MAX, UNSENT_SECONDS, Receives, end_empty
 from broker_core.engine.grpc.routes import Routes
 from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
@@ -67,8 +67,8 @@ class GrpcService:
         self._access = access
         bridge = Bridge(dispatcher.handle_trusted)
         self.leases = Leases(state, bridge)
-        self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left)
         transactions = Transactions(state, bridge)
+        self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left, asked=transactions.asked)
         self._sends = Sends(state, dispatcher.send, self.clients, transactions)
         self._receives = Receives(state, bridge, self.clients, self.leases)
         self._methods = self._table(Routes(state), transactions, Recalls(state, bridge))
@@ -251,6 +251,9 @@ class _Receive:
         self._stop_waiting()
         self._stop_waiting = _do_nothing
         assert self._request is not None
+        if self._call.connection.unsent_bytes > UNSENT_BYTES_MAX:
+            self._stop_waiting = asyncio.get_running_loop().call_later(UNSENT_SECONDS, self._serve).cancel
+            return
         try:
             caller = self._service.caller(self._call)
             self._peer = self._service.receive(self._call, caller, self._request)

@@ -41,6 +41,11 @@ class Transactions:
         if len(self._places) > HALVES_MAX:
             self._places.popitem(last=False)
 
+    def asked(self, transaction_id: str, place: Place) -> None:
+        """Remember where a half message lies whose producer is asked about it: the index may be off."""
+        if transaction_id not in self._places:
+            self.began(transaction_id, place)
+
     def end(
         self, caller: Caller, request: pb.EndTransactionRequest, reply: Callable[[pb.EndTransactionResponse], None]
     ) -> None:

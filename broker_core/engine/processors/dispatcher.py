@@ -116,7 +116,7 @@ class Dispatcher:
         self.settings.add_listener(self.pop.processor.reconfigure)
         self.maintenance = MaintenanceProcessor(state)
         self._settings = SettingsProcessor(state, self.settings)
-        self._resets = ResetProcessor(state)
+        self._resets = ResetProcessor(state, is_popped=self.pop.is_popped)
         self._reports = ConsumeReportProcessor(state, self._groups)
         self._replies = ReplyProcessor(state, self.send, durable)
         self._slaves = LoneMasterProcessor(state)

@@ -5,7 +5,7 @@ Source: docs/spec/remoting.md §2.5.7, docs/spec/broker.md §12.3, §12.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from broker_core.engine.processors.client_commits import commit_of_client
@@ -28,27 +28,31 @@ _LIST_LANGUAGE = "CPP"
 
 
 class ResetProcessor:
-    """Serves resets, the offsets that members hold, copies of offsets and QUERY_CORRECTION_OFFSET."""
+    """Serves resets, the offsets that members hold, copies of offsets and QUERY_CORRECTION_OFFSET.
 
-    def __init__(self, state: BrokerState) -> None:
+    ``is_popped`` says whether the members of a group pop a topic.
+    """
+
+    def __init__(self, state: BrokerState, *, is_popped: Callable[[str, str], bool]) -> None:
         self._state = state
+        self._is_popped = is_popped
 
     # ---- reset ----
 
     def reset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Have the members of a group move to the first messages at or after a time, or with a negative time to the end.
 
-        The broker changes nothing itself: each member drops its queues, takes the offsets and commits them. For an offline
-        group the answer is CONSUMER_NOT_ONLINE, upon which tools commit the offsets themselves; only a request for one queue
-        and one offset, which tools of 5.x send and do not repeat, is then carried out here.
+        Each member drops its queues, takes the offsets and commits them. Members that pop have no queues, and clients of gRPC
+        are not told: the broker then sets the offsets itself. For an offline group the answer is CONSUMER_NOT_ONLINE, upon
+        which tools commit the offsets themselves; only a request for one queue and one offset, which tools of 5.x send and do
+        not repeat, is then carried out here.
         """
         fields = command.ext_fields
         topic, group = self._topic(command), text_field(fields, "group")
         table = self._targets(topic, group, command)
         members = self._state.consumers.group(group)
         if members is None and "offset" in fields and 0 <= int_field(fields, "queueId", -1) < topic.read_queues:
-            for queue, offset in table.items():
-                self._state.offsets.commit(group, topic.name, queue.queue_id, offset)
+            self._set(group, table, force=True)
             return command.reply(body=emit({"offsetTable": table}))
         if members is None:
             remark = (
@@ -61,13 +65,21 @@ class ResetProcessor:
             {"brokerName": queue.broker_name, "offset": offset, "queueId": queue.queue_id, "topic": queue.topic}
             for queue, offset in table.items()
         ]
+        are_told = []
         for peer, client in list(members.members.items()):
             as_list = _LIST_LANGUAGE in (client.language, command.language.name)
             body = emit({"offsetTable": listed if as_list else table})
-            peer.send_oneway(
-                RemotingCommand(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, push, body, serialize_type=peer.serialize_type)
-            )
+            notice = RemotingCommand(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, push, body, serialize_type=peer.serialize_type)
+            are_told.append(peer.send_oneway(notice))
+        if not all(are_told) or self._is_popped(topic.name, group):
+            self._set(group, table, force=bool_field(fields, "isForce"))
         return command.reply(body=emit({"offsetTable": table}))
+
+    def _set(self, group: str, table: dict[MessageQueue, int], *, force: bool) -> None:
+        offsets = self._state.offsets
+        for queue, offset in table.items():
+            if force or offset != offsets.get(group, queue.topic, queue.queue_id):
+                offsets.reset(group, queue.topic, queue.queue_id, offset)
 
     def _targets(self, topic: TopicConfig, group: str, command: RemotingCommand) -> dict[MessageQueue, int]:
         fields, state = command.ext_fields, self._state

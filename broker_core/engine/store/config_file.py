@@ -28,6 +28,8 @@ _json = json.JSONEncoder(indent="\t", separators=(",", ":"), ensure_ascii=False,
 
 _SETTING_LINE = re.compile(r"\s*(?:[#!].*|[\w.-]+\s*=.*)?")
 _DIGITS = re.compile(r"-?[0-9]{1,19}")
+_EXACT_MAX = 2**53
+"""Whole numbers up to this one are exact with a decimal point, too."""
 
 Take = Callable[[Mapping[str, Any]], object]
 Value = TypeVar("Value")
@@ -155,12 +157,14 @@ def object_in(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def whole_number(value: object, what: str) -> int:
-    """A number of 64 bits, or its digits as text, which RocketMQ takes as well.
+    """A number of 64 bits, its digits as text, or a whole number such as ``2.0``, which RocketMQ takes as well.
 
     Raises:
         CodecError: It is something else; names ``what``.
     """
-    number = int(value) if isinstance(value, str) and _DIGITS.fullmatch(value) else value
+    is_digits = isinstance(value, str) and _DIGITS.fullmatch(value) is not None
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT_MAX
+    number = int(value) if isinstance(value, str | float) and (is_digits or is_whole) else value
     if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**63:
         raise CodecError(f"{what} should be a whole number, not {str(value)[:100]!r}")
     return number

@@ -46,6 +46,8 @@ class ConsumerOffsets:
     Attributes:
         changes: Incremented with every change; equal numbers mean nothing to write.
         committed: Called with group, topic and queue id after each `commit`, if set.
+        removed: Called with topic and group whose offsets are removed, if set.
+        was_reset: Called with topic, group and queue id after each `reset`, if set.
         beside: Returns more top-level entries of the file, if set; readers that do not know them ignore them.
     """
 
@@ -55,6 +57,8 @@ class ConsumerOffsets:
         self._version = DataVersion(0, 0)
         self.changes = 0
         self.committed: Callable[[str, str, int], None] | None = None
+        self.removed: Callable[[str, str], None] | None = None
+        self.was_reset: Callable[[str, str, int], None] | None = None
         self.beside: Callable[[], Mapping[str, Any]] | None = None
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
@@ -62,6 +66,12 @@ class ConsumerOffsets:
         self.put(group, topic, queue_id, offset)
         if self.committed is not None:
             self.committed(group, topic, queue_id)
+
+    def reset(self, group: str, topic: str, queue_id: int, offset: int) -> None:
+        """Set an offset for somebody who is not a member of the group, also to the one that it has."""
+        self.commit(group, topic, queue_id, offset)
+        if self.was_reset is not None:
+            self.was_reset(topic, group, queue_id)
 
     def put(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Set an offset without calling `committed`."""
@@ -111,15 +121,17 @@ class ConsumerOffsets:
         self.changes += 1
 
     def remove_group(self, group: str) -> None:
-        self._remove([topic + SEPARATOR + known for topic, known in self._pairs() if known == group])
+        self._remove([pair for pair in self._pairs() if pair[1] == group])
 
     def remove_topic(self, topic: str) -> None:
-        self._remove([known + SEPARATOR + group for known, group in self._pairs() if known == topic])
+        self._remove([pair for pair in self._pairs() if pair[0] == topic])
 
-    def _remove(self, keys: list[str]) -> None:
-        for key in keys:
-            del self._table[key]
+    def _remove(self, pairs: list[tuple[str, str]]) -> None:
+        for topic, group in pairs:
+            del self._table[topic + SEPARATOR + group]
             self.changes += 1
+            if self.removed is not None:
+                self.removed(topic, group)
 
     def _pairs(self) -> list[tuple[str, str]]:
         # Neither topics nor groups may contain the separator, so the first one divides.

@@ -124,7 +124,10 @@ class StreamEvents(Protocol):
         """The request's body is complete."""
 
     def gone(self, stream: Stream) -> None:
-        """The peer reset the stream: its answer is wanted no more."""
+        """The peer reset the stream, which still has its unsent data: its answer is wanted no more."""
+
+    def reset_late(self, stream_id: int) -> None:
+        """The peer reset a stream whose answer has left: it may not have read the answer."""
 
 
 class Http2Connection:
@@ -392,12 +395,13 @@ class Http2Connection:
         stream = self.streams.get(stream_id)
         if stream is None:
             self._count_control()
+            self._events.reset_late(stream_id)
             return
         self._resets += 1
         if self._resets > self._limits.resets_max:
             raise _broken(ErrorCode.ENHANCE_YOUR_CALM, "too many calls are cancelled at once")
-        self._drop(stream)
         self._events.gone(stream)
+        self._drop(stream)
 
     # ---- control frames ----
 
@@ -452,8 +456,8 @@ class Http2Connection:
         elif stream is not None:
             stream.send_window += size
             if size == 0 or stream.send_window > WINDOW_MAX:
-                self.reset(stream, ErrorCode.FLOW_CONTROL_ERROR)
                 self._events.gone(stream)
+                self.reset(stream, ErrorCode.FLOW_CONTROL_ERROR)
             else:
                 self._send_stream(stream)
         elif stream_id > self._last_stream:

@@ -9,7 +9,7 @@ from typing import Any
 
 from broker_core.engine.processors.pop.checkpoint import MESSAGES_MAX, CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.pop.handle import QueueOf
-from broker_core.engine.processors.pop.order_info import OrderInfo
+from broker_core.engine.processors.pop.order_info import OrderInfo, OrderRecord
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.request import INVISIBLE_MS_MAX, find_topic, queue_remark, refuse
 from broker_core.engine.tables.peer import Peer
@@ -34,7 +34,7 @@ _BATCH_FIELDS = {
 class AckProcessor:
     """Serves ACK_MESSAGE, BATCH_ACK_MESSAGE and CHANGE_MESSAGE_INVISIBLETIME.
 
-    It calls ``freed`` with topic and group when an ack ends the block of a queue that is popped in order.
+    It calls ``freed`` with topic and group when the block of a queue that is popped in order ends, or will end at another time.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class AckProcessor:
         record = self._orders.get(queue, committed)
         if record is None or record.pop_time_ms != pop_time_ms or offset not in record.offsets:
             return  # of a pop that is over: its messages were handed out again
+        former_ms = record.blocked_until()
         next_offset = self._orders.ack(queue, record, offset)
         self._state.offsets.commit(queue.group, queue.topic, queue.queue_id, next_offset)
-        if record.blocked_until() <= self._state.clock():
-            self._freed(queue.topic, queue.group)
+        self._tell_held(queue, record, former_ms)
 
     # ---- change of the invisible time ----
 
@@ -138,11 +138,15 @@ class AckProcessor:
         record = self._orders.get(queue, committed)
         if record is None or record.pop_time_ms != handle.pop_time_ms or offset not in record.pending:
             refuse(ResponseCode.NO_MESSAGE, f"the handle is void, the message was acked or has come again: {handle}")
-        visible_ms = self._state.clock() + invisible_ms
+        former_ms, visible_ms = record.blocked_until(), self._state.clock() + invisible_ms
         self._orders.postpone(record, offset, visible_ms)
-        if record.blocked_until() <= self._state.clock():
-            self._freed(queue.topic, queue.group)
+        self._tell_held(queue, record, former_ms)
         return record.pop_time_ms, visible_ms - record.pop_time_ms
+
+    def _tell_held(self, queue: QueueOf, record: OrderRecord, former_ms: int) -> None:
+        """Have held pops tried whose queue is free at another time than ``former_ms``, when they would be tried else."""
+        if record.blocked_until() != former_ms:
+            self._freed(queue.topic, queue.group)
 
     # ---- checks ----
 
@@ -156,9 +160,11 @@ class AckProcessor:
         except CodecError as error:
             raise RequestRefusedError(error.message, code=ResponseCode.MESSAGE_ILLEGAL) from error
         config = find_topic(self._state, real_topic(group, topic, handle.flag))
-        if not 0 <= queue_id < config.read_queues:
+        queue = QueueOf(config.name, group, queue_id)
+        # A queue with messages may have been readable at the pop. 5.3.3 refuses these acks, and the messages come again.
+        if queue_id < 0 or (queue_id >= config.read_queues and self._bounds(queue)[1] <= 0):
             refuse(ResponseCode.MESSAGE_ILLEGAL, queue_remark(config, queue_id, peer))
-        return handle, QueueOf(config.name, group, queue_id), offset
+        return handle, queue, offset
 
     def _check_offset(self, queue: QueueOf, offset: int) -> None:
         first, last = self._bounds(queue)

@@ -34,7 +34,7 @@ class OrderRecord:
         counts: Offset → how often the message was handed out before; without messages of a first pop.
         visible_ms: Offset → when the message is visible again, if changed.
         committed: The group's offset as this module last set it; another value means that a client reset it.
-        done: Later offsets that were acked in an earlier pop and are not handed out again.
+        done: Offsets after the first that were acked in an earlier pop and are not handed out again.
     """
 
     pop_time_ms: int
@@ -55,8 +55,11 @@ class OrderRecord:
     @property
     def next_offset(self) -> int:
         """First offset that is not acked; the one after the last if all are."""
-        if pending := self.pending:
-            return pending[0]
+        pending = self.pending
+        return pending[0] if pending else self._behind()
+
+    def _behind(self) -> int:
+        """The first offset after the last that is not acked."""
         behind = self.offsets[-1] + 1
         while behind in self.done:
             behind += 1
@@ -79,19 +82,24 @@ class OrderRecord:
         return frozenset(known for known in acked | self.done if known > offset)
 
     def to_json(self) -> dict[str, Any]:
+        """The entry of the file. It knows one pop, so those of `done` are part of it, with the first offset between them."""
+        between = self._behind()
+        gap = {between: self.pop_time_ms} if between < max(self.done, default=-1) else {}
+        offsets = sorted({*self.offsets, *self.done, *gap})
+        visible_ms = self.visible_ms | gap
         value: dict[str, Any] = {
-            "cm": self.acked,
+            "cm": sum(1 << place for place, offset in enumerate(offsets) if self.is_acked(offset)),
             "i": self.invisible_ms,
             "l": self.last_consume_ms,
-            "o": [self.offsets[0], *(offset - self.offsets[0] for offset in self.offsets[1:])],
+            "o": [offsets[0], *(offset - offsets[0] for offset in offsets[1:])],
             "popTime": self.pop_time_ms,
         }
         if self.attempt_id is not None:
             value["a"] = self.attempt_id
         if self.counts:
             value["oc"] = {str(offset): times for offset, times in sorted(self.counts.items())}
-        if self.visible_ms:
-            value["ot"] = {str(offset): at_ms for offset, at_ms in sorted(self.visible_ms.items())}
+        if visible_ms:
+            value["ot"] = {str(offset): at_ms for offset, at_ms in sorted(visible_ms.items())}
         return value
 
     @classmethod
@@ -131,12 +139,15 @@ class OrderInfo:
         self.changes = 0
 
     def get(self, queue: QueueOf, committed: int) -> OrderRecord | None:
-        """The record of a queue; None without one, or when the group's offset ``committed`` was reset since the pop."""
+        """The record of a queue; None without one, or when the group's offset ``committed`` was reset since the pop.
+
+        After a kill the file may hold a pop before the last; the offset is then behind its messages.
+        """
         record = self._records.get(queue)
-        if record is not None and record.committed not in (-1, committed):
-            self.drop(queue)
-            return None
-        return record
+        if record is None or record.committed == committed or (record.committed == -1 and committed <= record.next_offset):
+            return record
+        self.drop(queue)
+        return None
 
     def popped(self, queue: QueueOf, record: OrderRecord, committed: int) -> None:
         """Store the record of a new pop. Messages of the last pop count as handed out once more, unless this pop repeats it."""
@@ -147,7 +158,7 @@ class OrderInfo:
                 times = former.counts.get(offset, 0) + (0 if repeated or offset not in former.offsets else 1)
                 if times:
                     record.counts[offset] = times
-            record.done = former.acked_behind(record.offsets[-1])
+            record.done = former.acked_behind(record.offsets[0])
         record.committed = committed
         self._records[queue] = record
         self.changes += 1
@@ -169,6 +180,11 @@ class OrderInfo:
     def drop(self, queue: QueueOf) -> None:
         if self._records.pop(queue, None) is not None:
             self.changes += 1
+
+    def forget(self, topic: str, group: str) -> None:
+        """Drop the records of a topic or group that is deleted; one of the same name has other messages at these offsets."""
+        for queue in [queue for queue in self._records if (queue.topic, queue.group) == (topic, group)]:
+            self.drop(queue)
 
     def clean(self, keep: set[tuple[str, str]]) -> None:
         """Delete the records of deleted topics and groups; ``keep`` has ``(topic, group)``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from broker_core.engine.processors.pop.pop_processor import NO_FIELDS
+from broker_core.engine.processors.pop.queue_reader import ANSWER_BYTES_MAX
 from broker_core.engine.processors.pop.request import PopRequest, parse_peek
 from broker_core.engine.store.results import GetStatus
 from broker_core.engine.tables.peer import Peer
@@ -35,7 +36,8 @@ class PeekProcessor:
         for topic, queue_id in self._queues(request):
             begin = self._begin(request.group, topic, queue_id)
             rest += max(self._state.store.max_offset(topic, queue_id) - begin, 0)
-            records += self._read(request, topic, queue_id, begin, request.count_max - len(records))
+            if sum(map(len, records)) < ANSWER_BYTES_MAX:
+                records += self._read(request, topic, queue_id, begin, request.count_max - len(records))
         fields = {**NO_FIELDS, "restNum": str(rest)}
         if not records:
             return command.reply(ResponseCode.PULL_NOT_FOUND, GetStatus.NO_MESSAGE_IN_QUEUE.value, fields)

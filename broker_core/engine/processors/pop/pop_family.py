@@ -15,7 +15,8 @@ import random
 from collections.abc import Callable
 
 from broker_core.engine.processors.pop.ack_processor import AckProcessor
-from broker_core.engine.processors.pop.assignment import MODES_FILE, MODES_RULE, AssignmentProcessor, RequestModes, Route
+from broker_core.engine.processors.pop.assignment import MODES_FILE, MODES_RULE, POP, AssignmentProcessor, RequestModes, Route
+from broker_core.engine.processors.pop.handle import QueueOf
 from broker_core.engine.processors.pop.order_info import OrderInfo
 from broker_core.engine.processors.pop.outstanding import Outstanding
 from broker_core.engine.processors.pop.peek_processor import PeekProcessor
@@ -64,6 +65,8 @@ class PopFamily:
         self._state = state
         self.outstanding = Outstanding(state)
         self.orders = OrderInfo()
+        state.offsets.removed = self.orders.forget
+        state.offsets.was_reset = self._was_reset
         self.modes = RequestModes()
         reader = PopQueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
@@ -113,6 +116,15 @@ class PopFamily:
         if now_ms >= self._next_progress_ms:
             self._next_progress_ms = now_ms + PROGRESS_MS
             self.outstanding.log.commit_fronts()
+
+    def is_popped(self, topic: str, group: str) -> bool:
+        """Whether the clients of a group were told to pop a topic."""
+        mode = self.modes.get(topic, group)
+        return mode is not None and mode.mode == POP
+
+    def _was_reset(self, topic: str, group: str, queue_id: int) -> None:
+        self.orders.drop(QueueOf(topic, group, queue_id))
+        self.processor.freed(topic, group)
 
     def _modes_changed(self) -> None:
         self.modes_changed()

@@ -198,7 +198,7 @@ class PopProcessor:
             self._try(held, None if held.request.order else ((arrival.topic, arrival.queue_id),))
 
     def freed(self, topic: str, group: str) -> None:
-        """Answer a group's held requests, because its orderly pops of a queue are no longer blocked."""
+        """Answer a group's held requests if its orderly pops are no longer blocked, else note when they will not be."""
         for held in self.notices.waiting(topic, group):
             self._notify(held)
         for held in self.holds.waiting(topic, group):

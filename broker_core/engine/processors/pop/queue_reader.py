@@ -23,6 +23,9 @@ from broker_core.protocol.message.record import decode_record, encode_record, re
 SCANS_MAX = 16
 """Reads of one queue by one pop whose filter accepts nothing; each reads 800 messages or more."""
 
+ANSWER_BYTES_MAX = 4 * 1024 * 1024
+"""A pop that has so many bytes reads no further queue, because clients take frames of at most 16 MiB."""
+
 _MOVED = (GetStatus.OFFSET_TOO_SMALL, GetStatus.OFFSET_OVERFLOW_BADLY, GetStatus.OFFSET_FOUND_NULL)
 _SKIPPED = (GetStatus.NO_MATCHED_MESSAGE, GetStatus.MESSAGE_WAS_REMOVING, GetStatus.OFFSET_FOUND_NULL)
 
@@ -32,6 +35,7 @@ class PopAnswer:
     """What one pop has collected.
 
     Attributes:
+        size: Bytes of the records.
         rest: Known number of messages that were not taken.
         is_behind: The filter has accepted nothing yet, and there are more messages to read.
         free_ms: When the first of the blocked queues is free; 0 when none is blocked.
@@ -40,6 +44,7 @@ class PopAnswer:
     pop_time_ms: int
     revive_queue: int
     records: list[Buffer] = field(default_factory=list)
+    size: int = 0
     rest: int = 0
     is_behind: bool = False
     free_ms: int = 0
@@ -113,7 +118,7 @@ class PopQueueReader:
         queue = QueueOf(topic, request.group, queue_id)
         offset = self.offset(request, queue)
         end = self._store.max_offset(topic, queue_id)
-        if len(answer.records) >= request.count_max:
+        if len(answer.records) >= request.count_max or answer.size >= ANSWER_BYTES_MAX:
             answer.rest += max(end - offset, 0)
             return
         if offset == end:
@@ -178,6 +183,7 @@ class PopQueueReader:
             records = _with_handles(records, request.topic, handle)
         size = sum(len(record) for record in records)
         answer.records += records
+        answer.size += size
         self._state.counters.got(queue.topic, queue.group, len(records), size)
         return True
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
-import struct
 import threading
 
 import grpc
@@ -14,13 +12,13 @@ from broker_core.client.admin import AdminClient
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
-from broker_core.protocol.http2.frames import HEAD_BYTES, PREFACE, Flag, FrameType, frame, head_at, settings_frame
 from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message.message_id import offset_message_id
 from broker_core.transport.client import ConnectionPool
 from tests.support.broker_process import running_broker
 from tests.support.grpc_broker import grpc_broker
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.http2_peer import Http2Peer
 from tests.support.waiting import wait_until
 
 CLIENTS, RECEIVES = 200, 4
@@ -216,53 +214,10 @@ def test_many_clients_wait_and_live(tmp_path):  # [53]
         assert bodies.count(b"for each group") == 20
 
 
-class PlainPeer:
-    """One end of HTTP/2 that makes no calls."""
-
-    def __init__(self, port):
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.settimeout(30)
-        self._socket.sendall(PREFACE + settings_frame({}))
-        self._rest = b""
-
-    def ping(self, number):
-        self._socket.sendall(frame(FrameType.PING, 0, 0, struct.pack(">Q", number)))
-
-    def next(self):
-        """Type, flags and payload of the next frame; None at the end."""
-        while True:
-            if len(self._rest) >= HEAD_BYTES:
-                size, kind, flags, _ = head_at(self._rest, 0)
-                if len(self._rest) >= HEAD_BYTES + size:
-                    payload, self._rest = self._rest[HEAD_BYTES : HEAD_BYTES + size], self._rest[HEAD_BYTES + size :]
-                    return kind, flags, payload
-            data = self._socket.recv(65_536)
-            if not data:
-                return None
-            self._rest += data
-
-    def answers(self, number):
-        """Whether a ping is answered."""
-        self.ping(number)
-        while (found := self.next()) is not None:
-            if found == (FrameType.PING, Flag.ACK, struct.pack(">Q", number)):
-                return True
-        return False
-
-    def close(self):
-        self._socket.close()
-
-
 def test_pings_without_calls_are_answered(broker):  # [54]
-    peer = PlainPeer(broker.port)
-    with contextlib.closing(peer):
+    with contextlib.closing(Http2Peer(broker.port)) as peer:
         assert all(peer.answers(number) for number in range(500))
-        assert broker.running.thread.call(is_open(broker, peer))
-
-
-async def is_open(broker, peer):
-    local = "{}:{}".format(*peer._socket.getsockname())
-    return local in {connection.remote_address for connection in broker.running.broker.grpc.server.connections}
+        assert peer.address in broker.connections()
 
 
 def test_a_client_finds_the_broker_again(tmp_path):  # [55]

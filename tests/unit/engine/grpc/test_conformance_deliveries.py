@@ -1,14 +1,19 @@
 """Deliveries over time by raw clients: lines of docs/spec/grpc.md §11 (numbers in brackets) beside test_calls.py."""
 
+import contextlib
 import hashlib
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.http2.frames import WINDOW_DEFAULT
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.sys_flag import Compression, with_compression
 from tests.support.grpc_broker import ack, change, grpc_broker, handle_of
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.http2_peer import Http2Peer
+from tests.support.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -229,6 +234,100 @@ def test_a_silent_client_disappears_and_gives_its_messages_back(broker, client, 
     assert (again.body, again.system_properties.delivery_attempt) == (b"held", 2)
 
 
+MIB = 1 << 20
+SMALL_WINDOW = 30
+"""Takes the status of an answer, and no message."""
+
+
+UNREAD = {
+    "unread": (WINDOW_DEFAULT, {"auto_renew": True}, 65),
+    "unsent": (SMALL_WINDOW, {"auto_renew": True}, 5),
+    "unsent, without renewal": (SMALL_WINDOW, {"invisible_duration": Duration(seconds=600)}, 5),
+}
+"""Name → window of the client, fields of its receive, seconds until the message comes again."""
+
+
+@pytest.mark.parametrize("goes", ["reset", "close"])
+@pytest.mark.parametrize("case", UNREAD)
+def test_a_message_of_an_answer_that_nobody_read_comes_again(broker, client, other, case, goes):
+    """Its client goes on to live: it cancels the call, or loses the connection, when the message has just been sent."""
+    window, more, seconds = UNREAD[case]
+    topic, group = broker.topic(f"Unread{len(broker.running.broker.topics)}", 1), "UnreadGroup"
+    push_consumer(broker, client, group, topic)
+    push_consumer(broker, other, group, topic)
+    peer = Http2Peer(broker.port, window=window)
+    with contextlib.closing(peer):
+        stream = peer.call("ReceiveMessage", receive_request(group, topic, poll=20, **more), dict(client.metadata))
+        wait_until(lambda: broker.held() == 1)
+        client.send(message(topic, b"unread"))
+        wait_until(lambda: broker.progress(group, topic) == 1)
+        if goes == "reset":
+            peer.reset(stream)
+    wait_until(lambda: peer.address not in broker.connections())
+    for _ in range(0, seconds, 5):
+        broker.move(5)
+        heartbeat(client, group)
+    assert other.receive(group, topic).bodies == [b"unread"]
+
+
+def test_many_large_messages_reach_a_client_that_reads_slowly(broker, client, other):
+    """As many receives as messages of 4 MiB, all at once, on a connection that takes 64 KiB before it reads."""
+    topic, group = broker.topic("Large", 24), "LargeGroup"
+    push_consumer(broker, client, group, topic)
+    bodies = {b"%03d" % number * (4 * MIB // 3) for number in range(24)}
+    for body in bodies:
+        other.send(message(topic, body))
+    streams = [client.start_receive(receive_request(group, topic, poll=10, auto_renew=True)) for _ in bodies]
+    found = [reply.message.body for stream in streams for reply in stream if reply.HasField("message")]
+    assert (len(found), set(found)) == (24, bodies)
+
+
+def put_packed(broker, topic, bodies):
+    """Messages of a client of remoting, which compresses them."""
+    for body in bodies:
+        broker.put_raw(topic, compress_body(body), with_compression(0, Compression.ZLIB))
+
+
+def test_bodies_that_are_small_in_the_store_reach_a_client_that_reads_slowly(broker, client):
+    topic, group = broker.topic("Packed", 1), "PackedGroup"
+    broker.group(client, group, topic)
+    bodies = [b"%d" % (number % 10) * (4 * MIB) for number in range(20)]
+    put_packed(broker, topic, bodies)
+    assert client.receive(group, topic, count=32).bodies == bodies
+
+
+def test_messages_that_wait_for_a_client_to_read_come_again_when_it_goes(broker, client):
+    topic, group = broker.topic("PackedUnread", 1), "PackedUnreadGroup"
+    broker.group(client, group, topic)
+    bodies = [b"%d" % number * (6 * MIB) for number in range(5)]
+    put_packed(broker, topic, bodies)
+    with contextlib.closing(Http2Peer(broker.port, window=SMALL_WINDOW)) as peer:
+        request = receive_request(group, topic, invisible_duration=Duration(seconds=600))
+        stream = peer.call("ReceiveMessage", request, dict(client.metadata))
+        wait_until(lambda: broker.progress(group, topic) == 5)
+        peer.reset(stream)
+    broker.move(5)
+    wait_until(lambda: broker.running.broker.store.max_offset(f"%RETRY%{group}_{topic}", 0) == 5)
+    assert sorted(client.receive(group, topic, count=32).bodies) == bodies
+
+
+def test_messages_that_wait_for_a_client_to_read_come_again_after_a_restart(tmp_path):
+    topic, group, bodies = "PackedStop", "PackedStopGroup", [b"%d" % number * (6 * MIB) for number in range(5)]
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.topic(topic, 1)
+        broker.group(client, group, topic)
+        put_packed(broker, topic, bodies)
+        peer = Http2Peer(broker.port, window=SMALL_WINDOW)
+        request = receive_request(group, topic, invisible_duration=Duration(seconds=600))
+        peer.call("ReceiveMessage", request, dict(client.metadata))
+        wait_until(lambda: broker.progress(group, topic) == 5)
+    peer.close()
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        client.announce_consumer(group, topic)
+        wait_until(lambda: broker.running.broker.store.max_offset(f"%RETRY%{group}_{topic}", 0) == 5)
+        assert sorted(client.receive(group, topic, count=32).bodies) == bodies
+
+
 # ---- order ----
 
 
@@ -255,11 +354,30 @@ def test_a_transaction_is_committed_a_minute_after_its_send(broker, client):  # 
     broker.group(client, group, topic)
     half = client.send(message(topic, b"late", message_type=pb.TRANSACTION)).entries[0]
     broker.move(60)
-    request = pb.EndTransactionRequest(
-        topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=pb.COMMIT
-    )
-    assert code_of(client.call("EndTransaction", request)) == "OK"
+    assert code_of(committed(client, topic, half)) == "OK"
     assert client.receive(group, topic).bodies == [b"late"]
+
+
+def committed(client, topic, half, **more):
+    request = pb.EndTransactionRequest(
+        topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=pb.COMMIT, **more
+    )
+    return client.call("EndTransaction", request)
+
+
+def test_the_answer_to_a_check_after_a_restart_needs_no_index(tmp_path, monkeypatch):
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        topic = broker.topic("NoIndex", 1)
+        half = client.send(message(topic, b"half", message_type=pb.TRANSACTION)).entries[0]
+    with grpc_broker(tmp_path, transaction_check_interval_ms=300) as broker, RawClient(broker.port) as client:
+        monkeypatch.setattr(broker.running.broker.store, "query", lambda *_place, **_how: [])  # messageIndexEnable=false
+        broker.group(client, "NoIndexGroup", topic)
+        assert client.announce_producer(topic).status.code == pb.OK
+        broker.move(30)
+        command = client._streams[-1].next().recover_orphaned_transaction_command
+        assert command.transaction_id == half.transaction_id
+        assert code_of(committed(client, topic, half, source=pb.SOURCE_SERVER_CHECK)) == "OK"
+        assert client.receive("NoIndexGroup", topic).bodies == [b"half"]
 
 
 def test_a_message_that_was_delivered_cannot_be_recalled(broker, client):  # [49]

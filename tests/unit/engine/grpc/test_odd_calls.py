@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
+from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.grpc_broker import ack, change, grpc_broker, handle_of
-from tests.support.grpc_stub import RawClient, message, resource
+from tests.support.grpc_stub import RawClient, Received, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 GROUP = "OddGroup"
 VOID = {"ack": "OK", "change": "INVALID_RECEIPT_HANDLE", "forward": "OK"}
@@ -108,6 +110,14 @@ def test_a_handle_is_of_one_group_and_topic(broker, client, group, topic, expect
     assert code_of(change(client, GROUP, "Odd", handle_of(found), 0)) == "OK"
 
 
+def test_deliveries_of_a_deleted_topic_are_void(broker, client):
+    broker.topic("OddDeleted", 1)
+    client.send(message("OddDeleted"))
+    (found,) = client.receive(GROUP, "OddDeleted").messages
+    broker.delete_topic("OddDeleted")
+    assert answers(client, handle_of(found), topic="OddDeleted") == NONE
+
+
 @pytest.mark.parametrize("more", ["", " text", " " + "9" * 5_000, " 1 2 3"])
 def test_what_stands_behind_a_handle_comes_back_after_a_change(client, more):
     eight = " ".join(handle_of(taken(client, b"more words")).split(" ")[:8])
@@ -184,6 +194,22 @@ def test_a_recall_handle_of_other_parts_is_refused(broker, client, text):
     assert code_of(client.call("RecallMessage", request)) == "INTERNAL_SERVER_ERROR"
 
 
+# ---- resets ----
+
+
+@pytest.mark.parametrize("orderly", [False, True])
+def test_a_reset_moves_a_group_whose_clients_are_online(broker, client, orderly):
+    topic = broker.topic(f"OddReset{orderly}", 1)
+    group = broker.group(client, f"OddResetGroup{orderly}", topic, orderly=orderly)
+    for body in (b"1", b"2"):
+        client.send(message(topic, body))
+    assert code_of(ack(client, group, topic, *client.receive(group, topic).messages)) == "OK"
+    waiting = client.start_receive(receive_request(group, topic, poll=20))
+    wait_until(lambda: broker.held() == 1)
+    broker.administer(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, topic=topic, group=group, timestamp="0", isForce="true")
+    assert Received(list(waiting)).bodies == [b"1", b"2"]
+
+
 # ---- settings ----
 
 
@@ -200,6 +226,40 @@ def test_a_client_is_a_member_of_the_group_that_it_announced_last(broker):
         producer = pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource("Odd")]))
         assert stream.ask(producer).status.code == pb.OK
         assert broker.members("OddAfter") == []
+
+
+def test_a_client_produces_for_the_topics_that_it_announced_last(broker):
+    broker.topic("OddMore", 1)
+    with RawClient(broker.port) as client:
+        stream, found = client.telemetry(), []
+        for topics in (["Odd", "OddMore"], ["OddMore"]):
+            publishing = pb.Publishing(topics=map(resource, topics))
+            stream.ask(pb.Settings(client_type=pb.PRODUCER, publishing=publishing))
+            found.append(broker.produced(client))
+        client.send(message("Odd"), message("Odd", message_type=pb.TRANSACTION))
+        found.append(broker.produced(client))
+        stream.ask(settings_of("OddConsumes"))
+        assert found == [["Odd", "OddMore"], ["OddMore"], ["Odd", "OddMore"]]
+        assert broker.produced(client) == ["Odd"], "it answers for the half message that it sent"
+
+
+def test_all_receives_that_came_before_the_settings_are_served_with_them(broker):
+    served = []
+    with RawClient(broker.port) as client:
+        client.send(message("Odd"))  # it is served from now on
+        clients = broker.running.broker.grpc.service.clients
+
+        async def wait(number):
+            def serve():
+                cancel()
+                served.append(number)
+
+            cancel = clients.when_announced(client.client_id, serve)
+
+        for number in range(4):
+            broker.running.thread.call(wait(number))
+        assert client.telemetry().ask(settings_of("OddEarly")).status.code == pb.OK
+    assert served == [0, 1, 2, 3]
 
 
 def test_a_client_whose_stream_was_ended_is_gone_soon(broker):

@@ -58,6 +58,28 @@ def test_every_member_is_told_the_offsets_of_a_time(filled):
     assert filled.state.offsets.get("CG", "T", 0) == 3, "members commit the offsets themselves"
 
 
+class Untold(RecordingPeer):
+    """A client of gRPC, which takes no notices."""
+
+    def send_oneway(self, _command):
+        return False
+
+
+def test_the_broker_sets_the_offsets_of_members_that_do_not(filled):
+    peer = Untold("10.0.0.7:1")
+    filled.dispatcher.handle(peer, RemotingCommand(Q.HEART_BEAT, {}, emit(consumer_heartbeat("me", T="*"))))
+    assert reset(filled, 0).code == R.SUCCESS
+    assert [filled.state.offsets.get("CG", "T", queue_id) for queue_id in (0, 1)] == [0, 0]
+
+
+def test_the_broker_sets_the_offsets_of_members_that_pop(filled):
+    member(filled)
+    mode = {"consumerGroup": "CG", "topic": "T", "mode": "POP", "popShareQueueNum": 0}
+    assert filled.answer(TOOL, Q.SET_MESSAGE_REQUEST_MODE, {}, emit(mode)).code == R.SUCCESS
+    assert reset(filled, 0).code == R.SUCCESS
+    assert [filled.state.offsets.get("CG", "T", queue_id) for queue_id in (0, 1)] == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("after_ms", "offset"), [(-9, 0), (0, 0), (1, 1), (499, 1), (1_000, 1), (4_000, 4), (4_001, 5), (1 << 45, 5)]
 )

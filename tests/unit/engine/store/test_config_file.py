@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker_core.engine.store.config_file import ConfigFile, EntryTable, EntryTexts, format_config, parse_config
-from broker_core.errors import StoreFullError
+from broker_core.engine.store.config_file import ConfigFile, EntryTable, EntryTexts, format_config, parse_config, whole_number
+from broker_core.errors import CodecError, StoreFullError
 from broker_core.kept_file import backup_path
 from tests.support.golden import golden_store
 from tests.support.store_bench import FaultyDisk
@@ -29,6 +29,19 @@ _values = st.recursive(
 @given(st.dictionaries(st.text(max_size=8), _values, max_size=4))
 def test_what_is_written_is_read_again(content):
     assert parse_config(format_config(content)) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("7", 7), ('"-7"', -7), ("7.0", 7), ("-3e2", -300), ("9007199254740992.0", 2**53)]
+)
+def test_whole_numbers_are_read_as_rocketmq_reads_them(text, number):
+    assert whole_number(json.loads(text), "it") == number
+
+
+@pytest.mark.parametrize("text", ["7.5", '"7.0"', "1e300", "true", "null", "9223372036854775808", "18014398509481984.0"])
+def test_what_is_no_whole_number_of_64_bits_is_refused(text):
+    with pytest.raises(CodecError, match="it should be a whole number"):
+        whole_number(json.loads(text), "it")
 
 
 @pytest.mark.parametrize("end", ["", "\\", "\\\n"])

@@ -46,6 +46,9 @@ class Recorder:
     def gone(self, stream):
         self.events.append(("gone", stream.id))
 
+    def reset_late(self, stream_id):
+        self.events.append(("reset late", stream_id))
+
 
 class Peer:
     """A client and the connection that serves it."""
@@ -144,6 +147,8 @@ def test_a_cancelled_call():
     peer.send(peer.headers(1), frame(FrameType.RST_STREAM, 0, 1, struct.pack(">I", ErrorCode.CANCEL)))
     assert peer.recorder.events[-1] == ("gone", 1)
     assert not peer.connection.streams
+    peer.send(frame(FrameType.RST_STREAM, 0, 1, struct.pack(">I", ErrorCode.CANCEL)))
+    assert peer.recorder.events[-1] == ("reset late", 1)
 
 
 def test_pings_and_settings_are_acknowledged():

@@ -2,6 +2,8 @@ import base64
 
 import pytest
 
+from broker_core.protocol.admin.groups import GroupConfig
+from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.message.receipt_handle import parse_handle
 from tests.support.broker_bench import RecordingPeer
@@ -47,6 +49,19 @@ def test_what_names_no_message_is_refused(bench, request_code, wrong, code, says
     fields = handle_fields(message, "CG", "T") | {"invisibleTime": 1000} | wrong
     response = bench.answer(bench.peer, request_code, fields)
     assert (response.code, says in response.remark) == (code, True), response.remark
+
+
+@pytest.mark.parametrize("in_order", ["false", "true"])
+def test_a_message_of_a_queue_that_is_not_read_any_more_is_acked(bench, in_order):
+    bench.put("T", 1, b"one")
+    bench.put("T", 1, b"two")
+    first, second = bench.pop(order=in_order)
+    bench.state.topics.put(TopicConfig("T", 1, 1))
+    assert bench.ack(first).code == ResponseCode.SUCCESS
+    assert bench.postpone(second, 1_000).code == ResponseCode.SUCCESS
+    bench.pass_time(20_000)
+    bench.state.topics.put(TopicConfig("T", 2, 2))
+    assert bench.bodies(order=in_order) == [b"two"]
 
 
 def batch(messages, **more):
@@ -220,6 +235,31 @@ def test_only_what_is_not_acked_comes_again_in_order(bench):
     assert bench.state.offsets.get("CG", "T", 0) == 4
 
 
+def test_what_was_acked_between_others_in_order_stays_away_from_every_later_pop(bench):
+    for number in range(4):
+        bench.put("T", 0, b"%d" % number)
+    bench.ack(order(bench, "a", maxMsgNums=2)[1])
+    for attempt in "bcd":
+        bench.pass_time(10_000)
+        assert [message.body for message in order(bench, attempt, maxMsgNums=3)] == [b"0", b"2"]
+
+
+@pytest.mark.parametrize(("acked", "left"), [((1, 2), [b"3", b"4"]), ((1, 3), [b"2", b"4"]), ((3, 4), [b"1", b"2"])])
+def test_what_was_acked_in_an_earlier_pop_in_order_stays_away_after_a_start(bench, acked, left):
+    for number in range(5):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a")
+    for number in acked:
+        bench.ack(messages[number])
+    bench.pass_time(10_000)
+    (first,) = order(bench, "b", maxMsgNums=1)
+    orders = bench.dispatcher.pop.orders
+    orders.load(orders.to_json())
+    bench.ack(first)
+    assert [message.body for message in order(bench, "c")] == left
+    assert bench.state.offsets.get("CG", "T", 0) == int(left[0])
+
+
 def test_how_often_a_message_was_handed_out_is_counted(bench):
     for number in range(2):
         bench.put("T", 0, b"%d" % number)
@@ -246,6 +286,34 @@ def test_a_held_pop_in_order_is_served_when_the_queue_is_free(bench):
     assert [len(peer.sent) for peer in peers] == [1, 1]
 
 
+@pytest.mark.parametrize("first_ms", [1_000, 30_000])
+def test_a_held_pop_in_order_follows_changes_of_the_time(bench, first_ms):
+    bench.put("T", 0, b"one")
+    (message,) = order(bench, "a")
+    peer = RecordingPeer()
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    bench.postpone(message, first_ms)
+    bench.postpone(message, 2_000)
+    bench.pass_time(1_999)
+    assert peer.sent == []
+    bench.pass_time(1)
+    assert len(peer.sent) == 1
+
+
+def test_a_held_pop_in_order_waits_no_longer_for_an_acked_message(bench):
+    for number in range(2):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a", invisibleTime=5_000)
+    peer = RecordingPeer()
+    bench.postpone(messages[1], 30_000)
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    bench.ack(messages[1])
+    bench.pass_time(5_000)
+    assert len(peer.sent) == 1
+
+
 def test_the_time_of_a_message_in_order_may_be_changed(bench):
     bench.put("T", 0, b"one")
     (message,) = order(bench, "a")
@@ -258,6 +326,39 @@ def test_the_time_of_a_message_in_order_may_be_changed(bench):
     assert order(bench, "b") == []
     bench.pass_time(1)
     assert [found.body for found in order(bench, "b")] == [b"one"]
+
+
+@pytest.mark.parametrize(
+    "deleted",
+    [(RequestCode.DELETE_TOPIC_IN_BROKER, "topic", "T"), (RequestCode.DELETE_SUBSCRIPTIONGROUP, "groupName", "CG")],
+    ids=["topic", "group"],
+)
+def test_what_is_made_again_under_a_deleted_name_begins_without_acks(bench, deleted):
+    for number in range(4):
+        bench.put("T", 0, b"%d" % number)
+    messages = order(bench, "a")
+    for message in messages[1:3]:
+        bench.ack(message)
+    code, field, name = deleted
+    bench.answer(bench.peer, code, {field: name, "cleanOffset": "true"})
+    if name == "T":
+        bench.state.topics.put(TopicConfig("T", 2, 2))
+        for number in range(4):
+            bench.put("T", 0, b"%d" % number)
+    else:
+        bench.state.groups.put(GroupConfig("CG"))
+    assert [message.body for message in order(bench, "b")] == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_reset_to_the_present_offset_ends_the_block(bench):
+    bench.put("T", 0, b"one")
+    order(bench, "a", invisibleTime=3_600_000)
+    peer = RecordingPeer()
+    fields = pop_fields(bench.clock(), order="true", queueId=0, pollTime=60_000)
+    assert bench.ask(peer, RequestCode.POP_MESSAGE, fields) is None
+    wanted = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 0, "offset": 0}
+    assert bench.answer(bench.peer, RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, wanted).code == ResponseCode.SUCCESS
+    assert len(peer.sent) == 1
 
 
 def test_a_reset_of_the_offset_ends_the_block(bench):

@@ -68,6 +68,13 @@ def test_an_offset_that_someone_else_moved_ends_the_record():
     assert orders.get(QUEUE, 0) is None
 
 
+@pytest.mark.parametrize(("committed", "is_there"), [(0, True), (2, True), (3, False), (5, False)])
+def test_a_pop_that_is_over_according_to_the_offset_blocks_nothing_after_a_kill(committed, is_there):
+    orders = OrderInfo()
+    orders.load(REAL)
+    assert (orders.get(QUEUE, committed) is not None) == is_there
+
+
 def test_queues_of_what_is_gone_are_forgotten():
     orders = OrderInfo()
     orders.load(REAL)

@@ -49,6 +49,14 @@ def test_all_queues_and_messages_that_came_again_are_shown(bench):
     assert bodies(peek(bench, queueId=-1, maxMsgNums=32)) == [b"first", b"second"]
 
 
+def test_a_peek_that_has_many_bytes_reads_no_further_queue(bench, monkeypatch):
+    monkeypatch.setattr("broker_core.engine.processors.pop.peek_processor.ANSWER_BYTES_MAX", 100)
+    for queue_id in range(2):
+        bench.put(queue_id=queue_id, body=bytes(100))
+    response = peek(bench, queueId=-1)
+    assert (len(response.body_slices), response.ext_fields["restNum"]) == (1, "2")
+
+
 def test_a_queue_that_lost_its_beginning_is_shown_from_where_it_begins(bench, monkeypatch):
     for number in range(3):
         bench.put(body=b"%d" % number)

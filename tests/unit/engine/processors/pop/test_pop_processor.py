@@ -1,5 +1,6 @@
 import pytest
 
+from broker_core.engine.processors.pop import queue_reader
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from tests.support.broker_bench import RecordingPeer
@@ -140,6 +141,17 @@ def test_retry_topics_of_the_new_kind(tmp_path):
         bench.ack(again)
         bench.pass_time(60_000)
         assert bench.bodies() == []
+
+
+def test_a_pop_that_has_many_bytes_reads_no_further_queue(bench, monkeypatch):
+    monkeypatch.setattr(queue_reader, "ANSWER_BYTES_MAX", 300)
+    for queue_id in range(2):
+        for _ in range(3):
+            bench.put("T", queue_id, bytes(100))
+    response = bench.answer(bench.peer, RequestCode.POP_MESSAGE, pop_fields(bench.clock()))
+    first = {message.message.queue_id for message in popped(response, "T")}
+    assert (len(response.body_slices), len(first), response.ext_fields["restNum"]) == (3, 1, "3")
+    assert {message.message.queue_id for message in bench.pop()} == {0, 1} - first
 
 
 def test_all_queues_have_their_turn(bench):
