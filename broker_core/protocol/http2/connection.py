@@ -182,11 +182,6 @@ class Http2Connection:
         }
 
     @property
-    def unsent_bytes(self) -> int:
-        """Bytes of answers that wait for the peer's windows."""
-        return self._unsent_bytes
-
-    @property
     def has_preface(self) -> bool:
         """Whether the peer has shown that it speaks HTTP/2."""
         return self._has_preface
