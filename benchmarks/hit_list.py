@@ -27,7 +27,7 @@ from gui.theme.manager import ThemeManager, ThemeMode
 from gui.views.messages.columns import hit_columns
 from gui.widgets.data_grid import DataGrid
 from gui.words.text import TimeZoneChoice
-from monitoring.payload.listed import nothing_masked
+from monitoring.payload.listed import NO_MASK
 
 _TURN = 256
 _TURNS_SHOWN = 20
@@ -52,7 +52,7 @@ def turns(count: int) -> Iterator[SearchHits]:
 def grid_of(application: QApplication, count: int) -> tuple[DataGrid[MessageRow], HitTableModel, list[float]]:
     theme = ThemeManager(application, ThemeMode.DARK)
     model = HitTableModel(
-        hit_columns(TimeZoneChoice(application, utc=True), str, lambda: 0, Marks), nothing_masked, application
+        hit_columns(TimeZoneChoice(application, utc=True), str, lambda: 0, Marks), lambda _topic: NO_MASK, application
     )
     grid: DataGrid[MessageRow] = DataGrid(model, theme)
     grid.resize(800, 600)

@@ -165,11 +165,6 @@ class Connection(asyncio.BufferedProtocol):
     def is_closed(self) -> bool:
         return self._transport is None or self._transport.is_closing()
 
-    @property
-    def pending_requests(self) -> int:
-        """Unanswered requests of ours."""
-        return len(self._pending)
-
     def on_closed(self, callback: Callable[[Connection], None]) -> None:
         """Have ``callback`` called once when the connection ends; on the next turn of the loop if it has ended."""
         if self._transport is None and self.close_reason:

@@ -144,11 +144,6 @@ MaskOf = Callable[[str], ListMask]
 """Returns the mask of a topic."""
 
 
-def nothing_masked(_topic: str) -> ListMask:
-    """The mask of any topic without rules."""
-    return NO_MASK
-
-
 def _place(step: object) -> str:
     return str(step) if isinstance(step, int) else "*"
 

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from gui.app.console import Console
+from gui.app.end_signals import EndSignals
 from gui.app.window_options import WindowOptions
 from gui.processes.worker_options import WorkerArguments
 from monitoring.sources.base import SourceStatus
@@ -56,9 +57,9 @@ class App:
         assert session is not None
         children = (self.console.worker, self.console.demo, session)
         self.until(lambda: not any(child.is_running for child in children), "a child is left")
-        self.console._signals._notifier.setEnabled(False)
-        for end in (self.console._signals._reader, self.console._signals._writer):
-            end.close()
+        signals = self.console.findChild(EndSignals)
+        assert isinstance(signals, EndSignals)
+        signals.close()
         self.window.deleteLater()
         self.console.deleteLater()
 

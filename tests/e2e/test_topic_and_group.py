@@ -11,6 +11,7 @@ from gui.views.consumers.view import ConsumersView
 from gui.views.topics.topic_view import TopicView
 from tests.e2e.conftest import App
 from tests.support.own_consumer import own_consumer
+from tests.support.shown_parts import segment
 
 TOPIC, GROUP = "detail-orders", "detail-billing"
 QUEUES, COUNT = 4, 40
@@ -55,9 +56,8 @@ def offsets(app: App) -> list[int]:
 
 
 def accept(app: App, dialog, typed: str = "") -> None:
-    app.until(lambda: not dialog._blocked, "the dialog stays blocked")
     dialog.typed.setText(typed)
-    assert dialog.is_ready
+    app.until(lambda: dialog.is_ready, "the dialog stays blocked")
     ended: list[int] = []
     dialog.finished.connect(ended.append)
     dialog.go.click()
@@ -117,7 +117,7 @@ def test_offsets_of_a_group_without_members_are_reset_and_put_back(app: App):
     page = group_page(app)
 
     dialog = page.dialogs.reset(page.group_grid.selected_row)
-    dialog.kind._buttons["earliest"].click()
+    segment(dialog.kind, "Earliest").click()
     assert dialog.sums.text() == "28 messages are delivered again, 0 are skipped. Lag becomes 40."
     accept(app, dialog, GROUP)
     app.until(lambda: offsets(app) == [0] * QUEUES, "the group was not moved")
@@ -143,7 +143,9 @@ def test_members_tell_what_they_do_and_go_to_the_offsets_they_are_told(app: App)
         with own_consumer(app.name_server, GROUP, TOPIC, "a || b", instance="two"):
             app.until(lambda: offsets(app) and sum(offsets(app)) > 0, "nothing is consumed")
             page = group_page(app, tab="subscriptions")
-            app.until(lambda: len(page.members.rows) == 2 and page._findings, "the members do not tell")
+            app.until(
+                lambda: len(page.members.rows) == 2 and page.subscription_tab.make().findings[0].text, "the members do not tell"
+            )
             assert "a || b" in page.subscription_tab.make().findings[0].text
             assert all(row.info is not None for row in page.members.rows)
 
@@ -163,6 +165,6 @@ def test_members_tell_what_they_do_and_go_to_the_offsets_they_are_told(app: App)
         app.until(lambda: offsets(app) == [COUNT // QUEUES] * QUEUES, "not all is consumed")
         before = len(consumed)
         dialog = page.dialogs.reset(page.group_grid.selected_row)
-        dialog.kind._buttons["earliest"].click()
+        segment(dialog.kind, "Earliest").click()
         accept(app, dialog, GROUP)
         app.until(lambda: len(consumed) >= before + COUNT, "not all comes again")

@@ -100,7 +100,7 @@ def test_the_brokers_of_a_cluster_stand_on_the_store_page(show_page):
     rows = view.brokers.rows
     shown = [[rows.index(row, column).data() for column in range(rows.columnCount())] for row in range(rows.rowCount())]
     assert shown == [["a", "h:1", "V4_9_4", "1, 1.5 KiB behind", "yes", "Timers"], ["b", "h:2", UNKNOWN, "0", FAULT, ""]]
-    assert Ability.TIMERS in broker_rows(view._state)[0].cannot
+    assert Ability.TIMERS in broker_rows(state)[0].cannot
 
 
 def test_an_embedded_broker_has_no_table_of_brokers(show_page):

@@ -122,7 +122,6 @@ def test_messages(show_page, source, window):
 def test_a_message(show_page, source):
     view = show_page(MessageView, source)
     view.open({"physical_offset": 4_711})
-    assert view._detail is not None
     assert is_held(source, view.resend_button)
     assert is_held(source, view.hand_button)
     assert view.compare_button.isEnabled()

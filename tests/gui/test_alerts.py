@@ -20,14 +20,14 @@ from gui.views.alerts.words import alert_place, alert_texts, condition_text, kno
 from gui.views.events.words import text_of
 from gui.words.text import load_catalogue
 from monitoring.admin.events import EventRow
-from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_to_json, unit_of
+from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_from_json, rules_to_json, unit_of
 from monitoring.alert_watch import AlertChange, AlertFinding, AlertState
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import TAKEN_MS, FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
-from tests.support.shown_parts import chips_of
+from tests.support.shown_parts import chips_of, threshold_of
 
 RULE = AlertRule("fast", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
 HOOK = "http://127.0.0.1:9/orbit"
@@ -62,25 +62,36 @@ def make_center(qapp, window):
 
 def with_rules(source: FakeSource, *rules: AlertRule) -> FakeSource:
     """Leave the keeper of a source these rules alone, and nothing to tell."""
-    for rule in source.alerts._watch.rules:
+    for rule in rules_from_json(source.alerts.answer(ReadAlerts()).rules):
         source.alerts.answer(RemoveAlertRule(rule.rule_id))
     source.alerts.answer(PutAlertRules(rules_to_json(rules)))
-    source.alerts.answer(MarkAlertsTold(source.alerts._store.changes(0, 1)[1][-1].change_id))
+    source.alerts.answer(MarkAlertsTold(source.alerts.answer(ReadAlerts(after=0)).change_id[-1]))
     return source
+
+
+def answer_with(source: FakeSource, monkeypatch, **changes: object) -> None:
+    """Let the keeper of a source answer with these figures from now on."""
+    answer = source.alerts.answer
+
+    def changed(query):
+        page = answer(query)
+        return replace(page, **changes) if isinstance(query, ReadAlerts) else page
+
+    monkeypatch.setattr(source.alerts, "answer", changed)
 
 
 def put_rate(source: FakeSource, rate: float, *, later_ms: int = 1_000) -> None:
     source.push_later(later_ms, totals={**source.state.totals, "put_rate": rate})
 
 
-def test_the_page_says_who_judges_and_when_that_changes(show_page, source):
+def test_the_page_says_who_judges_and_when_that_changes(show_page, source, monkeypatch):
     view = show_page(AlertsView, source)
     here = "11 rules, judged once a second, also without a window"
     assert view.header.facts == here
-    source.alerts._judges = False
+    answer_with(source, monkeypatch, judged_here=False)
     source.push_later(1_000)
     assert view.header.facts == "11 rules, judged by the process that records this connection; when it ends, here"
-    source.alerts._judges = True
+    answer_with(source, monkeypatch, judged_here=True)
     source.push_later(1_000)
     assert view.header.facts == here
 
@@ -213,9 +224,8 @@ def test_another_worker_is_asked_for_everything_again(make_center, quiet):
 def test_a_web_hook_that_was_given_up_is_told(make_center, quiet, window, monkeypatch):
     center = make_center(quiet)
     center.set_webhook(HOOK)
-    monkeypatch.setattr(quiet.alerts, "_posts", 3)
-    monkeypatch.setattr(quiet.alerts, "_last_post", WebhookResult(503, "Service Unavailable", 1.0))
-    monkeypatch.setattr(quiet.alerts, "_given_up", True)
+    refused = {"post_status": 503, "post_reason": "Service Unavailable", "post_took_ms": 1.0}
+    answer_with(quiet, monkeypatch, posts=3, post_given_up=True, **refused)
     quiet.push_later(1_000)
     assert window.notices == [("The web hook was not called: 503 Service Unavailable in 1 ms", State.WARNING)]
     assert center.last_post == WebhookResult(503, "Service Unavailable", 1.0)
@@ -403,14 +413,14 @@ def test_a_threshold_is_dragged_on_the_chart_and_saved(make_view, source):
     view.chart.threshold_moved.emit(12_345.6)
     assert view.form.threshold.text() == "12300"
     view.state_changed(source.state)
-    assert view.chart._threshold.value() == 12_300
+    assert threshold_of(view.chart).value() == 12_300
     view.form.save.click()
     assert next(rule.threshold for rule in view.center.rules if rule.rule_id == "lag") == 12_300
 
 
 def test_the_line_on_the_chart_can_be_moved_and_tells_where_it_was_let_go(make_view, source, qtbot):
     view = make_view(source)
-    line = view.chart._threshold
+    line = threshold_of(view.chart)
     assert line.movable
     with qtbot.waitSignal(view.chart.threshold_moved, timeout=60_000) as told:
         line.setValue(9_000)
@@ -497,15 +507,22 @@ def test_a_rule_is_muted_and_deleted(make_view, source):
     assert "lag" not in [rule.rule_id for rule in view.center.rules]
 
 
+def mute_menus(view):
+    """The menus of subjects in the menu that the button opens."""
+    view.mute_button.click()
+    popup = QApplication.activePopupWidget()
+    popup.close()
+    return [action.menu() for action in popup.actions() if action.menu() is not None]
+
+
 def test_one_subject_of_a_rule_is_muted_from_the_menu(make_view, source):
     view = make_view(source)
     view.grid.select_key("dead-letters")
-    subjects = [action.menu() for action in view._mute_menu().actions() if action.menu() is not None]
+    subjects = mute_menus(view)
     next(menu for menu in subjects if menu.title() == "stock-worker").actions()[0].trigger()
     rule = view.grid.selected_row.rule
     assert rule.mutes == (("%DLQ%stock-worker", TAKEN_MS + 3_600_000),)
-    titles = [action.text() for action in view._mute_menu().actions() if action.menu() is not None]
-    assert "stock-worker, muted" in titles
+    assert "stock-worker, muted" in [menu.title() for menu in mute_menus(view)]
 
 
 def test_an_address_that_cannot_be_used_says_why(make_view, source):
@@ -518,7 +535,7 @@ def test_an_address_that_cannot_be_used_says_why(make_view, source):
     assert panel.address.text() == "file:///etc/passwd"
     panel.address.setText(HOOK)
     panel.address.editingFinished.emit()
-    assert source.alerts._store.value("webhook") == HOOK
+    assert source.alerts.answer(ReadAlerts()).webhook == HOOK
     assert panel.try_button.isEnabled()
 
 

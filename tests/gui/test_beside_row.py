@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QEvent, QSize
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QVBoxLayout, QWidget
 
 from gui.theme.tokens import Size
@@ -24,11 +24,16 @@ def row(qtbot):
     return made
 
 
+def parts_of(row):
+    """The parts from left to right."""
+    return row.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
+
 def test_the_last_part_goes_below_where_there_is_no_room_and_comes_back(row):
     needed = 300 + 200 + 250 + 2 * Size.GAP
     told = []
     row.turned.connect(told.append)
-    last = row._parts[-1][0]
+    last = parts_of(row)[-1]
     assert last.y() == 0
     row.resize(needed - 1, 400)
     row.layout().activate()
@@ -66,7 +71,7 @@ def test_it_is_not_turned_before_it_was_given_a_width(qtbot):
 
 
 def test_what_is_left_out_leaves_its_width_to_the_others(row):
-    first, second, third = (part for part, _weight in row._parts)
+    first, second, third = parts_of(row)
     row.leave_out(third)
     row.layout().activate()
     assert third.isHidden()

@@ -255,7 +255,7 @@ def test_the_menu_offers_the_table(tools):
 def test_a_double_click_in_the_legend_shows_one_line_alone_and_all_again(qtbot, context):
     made = TimeChart(context.theme, context.times, [ChartSeries(key, key) for key in "abc"])
     qtbot.addWidget(made)
-    entry = made.legend._entries[1]
+    entry = made.legend.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)[1]
     for expected in (["b"], ["a", "b", "c"]):
         qtbot.mousePress(entry, Qt.MouseButton.LeftButton)
         qtbot.mouseDClick(entry, Qt.MouseButton.LeftButton)

@@ -84,10 +84,10 @@ def test_other_brokers_are_other_columns(show_page):
     view = show_store(show_page, answer_of(a=RUNTIME, b=OTHER))
     first = view.cluster.figures
     catalog = replace(
-        view._state.catalog, brokers=["a", "b", "c"], broker_version=[""] * 3, broker_address=[""] * 3,
+        view.context.source.state.catalog, brokers=["a", "b", "c"], broker_version=[""] * 3, broker_address=[""] * 3,
         broker_slaves=[0] * 3, broker_cannot=[{}] * 3,
     )  # fmt: skip
-    view.state_changed(replace(view._state, catalog=catalog))
+    view.state_changed(replace(view.context.source.state, catalog=catalog))
     assert view.cluster.figures is not first
     assert figures_of(view)["Disk of the log"] == ["31.0 %", "87.0 %", UNKNOWN, "Differs"]
 

@@ -98,15 +98,15 @@ def test_a_resend_that_all_take_or_nobody_is_there_for_warns_of_nothing(compose,
 def test_a_resend_to_another_topic_asks_for_its_groups(compose, members):
     members(order_service={"orders": "*"}, bi_export={"orders": "*"})
     dialog = compose(resent=resent())
-    other = next(topic for topic in groups_by_topic(dialog) if topic != "orders")
-    reader = groups_by_topic(dialog)[other]
+    other = next(topic for topic in groups_by_topic() if topic != "orders")
+    reader = groups_by_topic()[other]
     members(**{reader.replace("-", "_"): {"orders": "*"}})
     dialog.form.topic.setCurrentText(other)
     assert f"{reader} does not subscribe to {other}." in dialog.effect.text
 
 
-def groups_by_topic(dialog):
-    state = dialog._state()
+def groups_by_topic():
+    state = fake_state()
     return {topic: groups[0] for topic in state.catalog.topics if (groups := groups_of_topic(state, topic))}
 
 

@@ -76,8 +76,8 @@ def test_a_killed_worker_is_told_and_the_banners_button_brings_it_back(console, 
 def test_pages_are_imported_before_they_are_opened(console, qtbot):
     console.begin()
     # They may all be there before anybody could wait for a signal: other tests have imported them.
-    qtbot.waitUntil(lambda: console._imports is not None and not console._imports.is_running, timeout=WAIT_MS)
-    assert all(entry.module in sys.modules for entry in console.window.services.pages)
+    modules = {entry.module for entry in console.window.services.pages}
+    qtbot.waitUntil(lambda: modules <= sys.modules.keys(), timeout=WAIT_MS)
 
 
 def asked(qtbot, ask):
@@ -104,15 +104,14 @@ def test_a_connections_secret_is_kept_beside_the_settings_and_never_in_them(cons
     assert "write it again" in kept(console, qtbot, cluster, "")[1]
     assert kept(console, qtbot, cluster, "hidden") == ("done", None)
     assert kept(console, qtbot, cluster, "") == ("done", None), "an empty one leaves what is kept"
-    console._settle_on(cluster)
-    console.settings.sync()
+    console.kept.remember(cluster)
     assert "ann" in (tmp_path / "window.ini").read_text()
     assert "hidden" not in (tmp_path / "window.ini").read_text()
-    known = console._known_clusters()[1]
+    known = console.window.services.clusters.known()[1]
     details = asked(qtbot, lambda done, failed: console.secrets.details(known, {}, done, failed))
     assert '"secretKey": "hidden"' in details[1]
     assert asked(qtbot, console.forget(known).then) == ("done", None)
-    assert [one.kind for one in console._known_clusters()] == [EMBEDDED]
+    assert [one.kind for one in console.window.services.clusters.known()] == [EMBEDDED]
     assert "hidden" not in (tmp_path / "connection-secrets.json").read_text()
 
 
@@ -122,17 +121,20 @@ def test_a_damaged_file_of_secrets_is_told_and_kept(console, qtbot, tmp_path):
     how, fault = kept(console, qtbot, cluster, "hidden")
     assert (how, "cannot be used" in fault) == ("failed", True)
     assert (tmp_path / "connection-secrets.json").read_text() == "{"
-    console._begun = True
+    console.begin()
+    shown = console.window.backend
     console.switch(cluster)
-    qtbot.waitUntil(lambda: console._wanted is None, timeout=WAIT_MS)
-    assert console._shown.kind == EMBEDDED
+    qtbot.waitUntil(lambda: bool(console.window.notices.toasts.shown_texts), timeout=WAIT_MS)
+    assert "cannot be used" in console.window.notices.toasts.shown_texts[0]
+    assert console.window.services.clusters.known()[0].kind == EMBEDDED
+    assert console.window.backend is shown
 
 
 @pytest.mark.timeout(180)
 def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
     console.window.show()
     first = tmp_path / "store"
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     console.window.navigate("overview")
     second = tmp_path / "second"
     console.switch(Cluster(EMBEDDED, str(second)))
@@ -144,14 +146,14 @@ def test_another_store_is_shown_in_the_same_window(console, qtbot, tmp_path):
     qtbot.waitUntil(runs_there, timeout=WAIT_MS)
     assert console.window.frame.state is console.worker.source.state
     assert console.window.area.current.page_id == "overview"
-    assert [cluster.address for cluster in console._known_clusters()] == [str(second), str(first)]
+    assert [one.address for one in console.window.services.clusters.known()] == [str(second), str(first)]
 
 
 @pytest.mark.timeout(180)
 def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbot, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     console.window.show()
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     with WorkerDriver(tmp_path / "elsewhere") as elsewhere:
         ready = elsewhere.wait_ready()
         elsewhere.ask(CreateTopic("orders", 2, 2))
@@ -166,7 +168,7 @@ def test_a_cluster_that_runs_elsewhere_is_shown_in_the_same_window(console, qtbo
 
         qtbot.waitUntil(is_shown, timeout=WAIT_MS)
         assert console.worker.source.read_only
-        assert console._known_clusters()[0] == cluster
+        assert console.window.services.clusters.known()[0] == cluster
         assert console.window.windowTitle() == "Orbit — Away · Overview"
         console.worker.source.add_listener(_Events(told := []))
         assert elsewhere.end_input() == 0
@@ -190,7 +192,7 @@ def test_closing_while_children_run_leaves_no_process_and_no_warning(qapp, qtbot
     others = descendants()
     console = Console(qapp, options)
     console.window.show()
-    qtbot.waitUntil(lambda: console._begun and console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: console.worker.source.status is SourceStatus.READY, timeout=WAIT_MS)
     preparation = console.children_processes.preparation
     console.window.actions_known.run("demo.play")
     console.window.navigate("reports")

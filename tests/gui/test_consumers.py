@@ -59,7 +59,7 @@ from tests.support.fake_source import (
 )
 from tests.support.languages import shown_in
 from tests.support.model_rules import hold_to_rules
-from tests.support.shown_parts import search_for
+from tests.support.shown_parts import search_for, segments_of
 
 STATE = fake_state()
 NAN = float("nan")
@@ -382,8 +382,8 @@ def test_chart_shows_the_group_and_what_is_chosen(make_view):
     view = make_view(FakeSource())
 
     lag = view.lag.chart.make().last_value("lag")
-    view.lag.switch.choose(BEHIND)
-    view.lag._choose(BEHIND)
+    segments_of(view.lag.switch)[1].click()
+    assert view.lag.switch.current == BEHIND
 
     assert lag == pytest.approx(view.context.history.series("group:payment-settle.lag_messages").last)
     assert view.lag.chart.make().last_value("lag") == pytest.approx(

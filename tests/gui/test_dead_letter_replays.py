@@ -215,7 +215,7 @@ def test_notes_come_while_it_runs(start, qtbot):
     progress: list[int] = []
     run.resend.progressed.connect(progress.append)
     qtbot.waitUntil(lambda: bool(run.child.started))
-    run.child._send_next()
+    run.child.send_next()
     qtbot.waitUntil(lambda: bool(progress))
     assert (len(run.notes), run.ends) == (progress[-1], [])
     run.resend.stop()
@@ -226,7 +226,7 @@ def test_notes_come_while_it_runs(start, qtbot):
 def test_a_resend_that_is_ended_by_hand_leaves_the_rest_without_an_error(start, letters, qtbot, by_task):
     run = start(rate=1)
     qtbot.waitUntil(lambda: bool(run.child.started))
-    run.child._send_next()
+    run.child.send_next()
     (task,) = run.tasks.running
     if by_task:
         task.cancel()

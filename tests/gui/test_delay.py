@@ -30,13 +30,14 @@ from gui.views.delay.actions import CANCEL, DELIVER, MOVE, result_text
 from gui.views.delay.columns import countdown_text
 from gui.views.delay.lane_reader import KEPT_MS, POINTS
 from gui.views.delay.view import DelayView
+from gui.widgets.basic import ElidedLabel
 from gui.widgets.chip import Chip
 from gui.words.text import UNKNOWN
 from monitoring.delay import Lateness, no_delays
-from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_delayed, fake_delays, fake_state
 from tests.support.languages import shown_in
+from tests.support.masks import nothing_masked
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()
@@ -364,6 +365,11 @@ def test_a_sum_with_a_level_that_is_not_known_is_not_known(make_view):
     assert view.tiles["pending"].value_label.text() == UNKNOWN
 
 
+def fact_of(tile) -> str:
+    """The words below the number of a tile."""
+    return tile.findChild(ElidedLabel).whole_text()
+
+
 def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
     state = fake_state()
     unknown = np.full(len(state.delays.level), -1, np.int64)
@@ -372,9 +378,9 @@ def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
     first = view.level_grid.model.index(0, 0).siblingAtColumn
     assert [first(column).data() for column in (2, 3, 4)] == [UNKNOWN] * 3
     assert first(3).data(Qt.ItemDataRole.ToolTipRole) == "not known while a broker does not answer"
-    assert view.tiles["next"]._fact.whole_text() == "not known while a broker does not answer"
+    assert fact_of(view.tiles["next"]) == "not known while a broker does not answer"
     assert view.tiles["pending"].value_label.text() == UNKNOWN
-    assert view.tiles["delivered"]._fact.whole_text() == f"{UNKNOWN} by level since the start"
+    assert fact_of(view.tiles["delivered"]) == f"{UNKNOWN} by level since the start"
 
 
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):

@@ -41,6 +41,12 @@ def kept(view) -> list[str]:
     return [key for key in view.context.settings.allKeys() if key.startswith(COLUMNS_GROUP)]
 
 
+def write_over(view, text: str) -> None:
+    """Write a text over the only one that a page keeps of its columns."""
+    [key] = kept(view)
+    view.context.settings.setValue(key, text)
+
+
 def test_what_the_user_made_of_them_is_so_in_the_next_page(make_view):
     grid = make_view(FakeSource()).grid
     first = shown(grid)
@@ -189,7 +195,8 @@ def test_a_set_of_columns_as_at_first_can_be_kept_too(make_view):
 @pytest.mark.parametrize("text", ["{", "[]", '{"a": 3, "": "x"}'])
 def test_sets_that_somebody_wrote_into_the_settings_harm_nothing(make_view, text):
     view = make_view(FakeSource())
-    view.keep_columns(f"{view.grid.columns._key}-presets", text)
+    view.grid.columns.presets.save("mine", "{}")
+    write_over(view, text)
     assert view.grid.columns.presets.known == {}
 
 
@@ -228,14 +235,16 @@ def test_the_menu_comes_by_mouse_and_by_keys(make_view, qtbot, monkeypatch):
 def test_what_somebody_wrote_into_the_settings_harms_nothing(make_view, text):
     view = make_view(FakeSource())
     first = shown(view.grid)
-    view.keep_columns(view.grid.columns._key, text)
+    view.grid.columns.show_column("size", shown=False)
+    write_over(view, text)
     assert shown(make_view(FakeSource()).grid) == first
 
 
 def test_not_all_columns_can_be_hidden_by_the_settings(make_view):
     view = make_view(FakeSource())
     keys = [column.key for column in view.grid.model.columns]
-    view.keep_columns(view.grid.columns._key, json.dumps({"hidden": keys}))
+    view.grid.columns.show_column("size", shown=False)
+    write_over(view, json.dumps({"hidden": keys}))
     assert shown(make_view(FakeSource()).grid) == keys
 
 

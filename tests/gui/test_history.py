@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QObject
@@ -9,7 +11,7 @@ from PySide6.QtCore import QObject
 from broker_core.api import WorkerError
 from broker_core.worker.questions.history import EventPage, ReadEvents, ReadHistory
 from broker_core.worker.questions.history import HistoryLines as Answer
-from gui.operations.history import ChartHistory, EventMarks, RecordBegin
+from gui.operations.history import EVENTS_STEP_MS, ChartHistory, EventMarks, RecordBegin
 from gui.plots.event_marks import chart_marks
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
@@ -177,8 +179,8 @@ def test_events_that_were_refused_are_told_and_asked_for_again_after_a_while(own
     assert [type(question) for question in source.asked] == [ReadEvents]
     assert ["The events were not read" in fault for fault in drawn] == [True]
     source.fail_with = None
-    monkeypatch.setattr("gui.operations.history.EVENTS_STEP_MS", 0)
-    marks._again_s = 0.0
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + EVENTS_STEP_MS / 1_000 + 1)
     marks.events(NOW_MS - HOUR_MS, NOW_MS)
     assert ([type(question) for question in source.asked], marks.fault) == ([ReadEvents] * 2, "")
 

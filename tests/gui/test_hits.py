@@ -19,9 +19,9 @@ from gui.operations import hit_reader
 from gui.operations.hit_reader import COLUMN_ROWS, HitReader
 from gui.views.messages.columns import hit_columns
 from gui.words.text import UNKNOWN, TimeZoneChoice
-from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource
+from tests.support.masks import nothing_masked
 from tests.support.model_rules import hold_to_rules
 
 

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from PySide6.QtCore import QCoreApplication, QMimeData, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit, QTreeView
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTreeView
 
 from gui.models.table import Column, ColumnTableModel
 from gui.views.dead_letters.edit_side import laid_out, show_change
@@ -113,7 +113,7 @@ def test_other_colours_and_another_text_are_given_in_portions_too(view, theme):
     probe.run(lambda: is_filled(view, text))
     probe.turns.append(0)
 
-    view._restyle(theme.tokens)
+    theme.changed.emit(theme.tokens)
     probe.run(lambda: is_filled(view, text))
     probe.turns.append(0)
     view.set_code("short", "text")
@@ -265,7 +265,7 @@ def test_many_properties_are_sent_as_they_are(qtbot, theme):
 
     editor.set_pairs(pairs)
 
-    assert len(editor._lines) == LINES_MAX
+    assert len(editor.findChildren(QLineEdit)) == 2 * LINES_MAX
     assert editor.pairs() == pairs
     assert changes == [len(pairs)]
     assert editor.rest_words.text() == "Without a line here, sent unchanged: 9,960"

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel
+from PySide6.QtWidgets import QApplication
 
 from broker_core.worker.questions.stored_messages import SendMessage
 from gui.connections.cluster import ATTACHED, STORES_KEY, Cluster, kept_text
-from gui.main_window.status_bar import _TaskLine
+from gui.main_window.status_bar import StatusBar
 from gui.models.replay_order import Goal, ReplayOrder, Speed
 from gui.operations.message_job import Chosen, JobState, MessageJob
 from gui.operations.tasks import TaskList, TaskState
@@ -21,12 +22,14 @@ from gui.views.messages.export_dialog import ExportDialog
 from gui.views.messages.replay_dialog import ReplayDialog
 from gui.views.messages.view import SEARCH, MessagesView
 from gui.words import child_words
+from gui.words.text import TimeZoneChoice
 from monitoring.sources.base import SourceStatus
 from tests.gui.test_hits import hits_of
 from tests.support.fake_child import FakeChild
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_shop import READY
 from tests.support.fake_source import FakeSource
+from tests.support.shown_parts import buttons_of, words_of
 
 TIMEOUT_MS = 120_000
 STORE = ["--store", READY.store_directory]
@@ -102,17 +105,22 @@ def test_progress_of_a_replay_of_one_message(job, child):
 def test_a_replay_is_paused_from_the_list_of_tasks(qtbot, theme, job, child, tasks):
     job.start(["replay"], can_pause=True)
     (task,) = tasks.running
-    line = _TaskLine(theme, task)
-    qtbot.addWidget(line)
-    assert (task.can_pause, task.is_paused, line._pause.toolTip()) == (True, False, "Pause")
-    line._pause.click()
-    assert (job.state, task.is_paused, line._pause.toolTip()) == (JobState.PAUSED, True, "Go on")
-    assert line._text.text().startswith("Paused")
+    bar = StatusBar(theme, tasks, TimeZoneChoice(utc=True))
+    qtbot.addWidget(bar)
+    bar.show()
+    bar.tasks_button.click()
+    listed = QApplication.activePopupWidget()
+    pause = buttons_of(listed)[0]
+    assert (task.can_pause, task.is_paused, pause.toolTip()) == (True, False, "Pause")
+    pause.click()
+    assert (job.state, task.is_paused, pause.toolTip()) == (JobState.PAUSED, True, "Go on")
+    assert "Paused" in words_of(listed)
     job.resume()
-    assert line._pause.toolTip() == "Pause", "where it is paused in its own window, the list says so"
+    assert pause.toolTip() == "Pause", "where it is paused in its own window, the list says so"
     assert child.told == ["pause", "resume"]
     child.end()
-    assert (task.can_pause, line._pause.isHidden()) == (False, True)
+    assert (task.can_pause, pause.isHidden()) == (False, True)
+    listed.close()
 
 
 def test_an_export_cannot_be_paused(job, tasks):

@@ -11,15 +11,16 @@ from functools import partial
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from broker_core.api import QUEUES_OF_BROKER
 from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.worker.questions.stored_messages import ReadMessage
 from gui.models.message_words import PropertyWords, crc_words, record_facts, sys_flag_words
+from gui.operations.background import BackgroundCall
 from gui.operations.decoding import RULES_FILE, SMALL_BYTES, BodyReader, DecoderBook
 from gui.views.messages.body_pane import HEX, TABLE, TEXT, TREE
-from gui.views.messages.compare_dialog import compared_bodies, compared_properties, compared_records
+from gui.views.messages.compare_dialog import CompareDialog, compared_bodies, compared_properties, compared_records
 from gui.views.messages.copies import message_json, message_markdown, message_tsv
 from gui.views.messages.view import MessagesView
 from gui.widgets.code_view import HEX_BYTES_MAX
@@ -39,8 +40,13 @@ WAIT_MS = 30_000
 
 
 @pytest.fixture
-def pane(show_page):
-    return partial(show_page, MessagesView)(FakeSource()).detail
+def source():
+    return FakeSource()
+
+
+@pytest.fixture
+def pane(show_page, source):
+    return show_page(MessagesView, source).detail
 
 
 def showing(pane, qtbot, body, **changes):
@@ -118,13 +124,13 @@ def test_a_wide_table_is_shown_in_part_and_the_note_says_so(pane, qtbot):
 
 def test_only_the_body_that_was_asked_for_last_is_shown(qapp, monkeypatch):
     reader, waiting, shown = BodyReader(), [], []
-    monkeypatch.setattr(reader._call, "start", waiting.append)
+    monkeypatch.setattr(BackgroundCall, "start", lambda call, work: waiting.append(lambda: call.done.emit(work())))
     reader.read.connect(shown.append)
 
     reader.read_body(gzip.compress(b"first"), None)
     reader.read_body(gzip.compress(b"second"), None)
     for work in reversed(waiting):
-        reader._done(work())
+        work()
 
     assert [body.content.text for body in shown] == ["second"]
 
@@ -363,8 +369,7 @@ def test_bytes_are_compared_in_hexadecimal():
     assert [(line.left, line.right) for line in compared_bodies(one, other)[0]] == [("00 01", "00 02")]
 
 
-def test_the_other_message_is_asked_for_by_its_place_or_id(pane, qtbot):
-    source = pane._context.source
+def test_the_other_message_is_asked_for_by_its_place_or_id(pane, source, qtbot):
     dialog = pane.compare()
     for text, asked in (("1,024", ReadMessage(1_024)), ("7F00000100002A9F0000000000000100", None)):
         with qtbot.waitSignal(dialog.compared, timeout=WAIT_MS):
@@ -378,13 +383,21 @@ def test_the_other_message_is_asked_for_by_its_place_or_id(pane, qtbot):
     dialog.reject()
 
 
+def compare_entries(pane):
+    """Entries of the menu that the button opens, by their text."""
+    pane.compare_button.click()
+    menu = QApplication.activePopupWidget()
+    menu.hide()
+    return {action.text(): action for action in menu.actions()}
+
+
 def test_a_remembered_message_is_compared_with_the_shown_one(pane, qtbot):
-    pane._remember()
-    remembered = pane.detail
+    compare_entries(pane)["Remember this one for comparison"].trigger()
     pane.show_message(fake_detail(512))
+    [remembered, _other, _remember] = compare_entries(pane).values()
+    remembered.trigger()
 
-    dialog = pane.compare(remembered)
-
+    dialog = pane.findChild(CompareDialog)
     qtbot.waitUntil(lambda: len(dialog.record.texts) > 0, timeout=WAIT_MS)
     dialog.reject()
 

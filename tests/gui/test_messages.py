@@ -192,7 +192,7 @@ def test_a_stale_answer_is_cancelled_when_another_queue_is_chosen(make_view):
     for pending in source.held:
         pending.release()
 
-    first, *_, last = [pending for pending in source.held if isinstance(pending._value, MessagePage)]
+    first, *_, last = [pending for pending in source.held if pending.answers_with is MessagePage]
     assert first.was_cancelled
     assert not last.was_cancelled
     assert {row.topic for row in view.model.rows} == {"orders"}

@@ -13,6 +13,7 @@ from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QScrollArea
 
 from broker_core.api import StoreError
+from gui.operations.alert_center import AlertCenter
 from gui.processes.demo import DemoController
 from gui.theme.fonts import text_font
 from gui.theme.tokens import DARK, LIGHT, Size, State
@@ -52,7 +53,7 @@ from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource, fake_state
-from tests.support.shown_parts import chips_of, segment
+from tests.support.shown_parts import chips_of, segment, words_of
 
 pytestmark = [
     pytest.mark.qt_log_level_fail("WARNING"),
@@ -252,12 +253,15 @@ def test_the_peak_is_not_below_the_rate_of_now(make_view):
     assert tile_texts(make_view(source))["in"] == ("9,870", f"9,870 /s peak 9,870 at {at}")
 
 
+def figure_of(meter) -> str:
+    """What stands after the bar of a meter."""
+    return words_of(meter).splitlines()[-1]
+
+
 def test_unknown_figures_are_dashes_and_never_zero(make_view):
     view = make_view(FakeSource(knowing_nothing()), history=History())
     assert {value for value, _ in tile_texts(view).values()} == {UNKNOWN}
-    assert {
-        row.text() for row in (view.tables.make().meters[key]._value for key in ("disk", "unflushed", "cpu", "memory"))
-    } == {UNKNOWN}
+    assert {figure_of(view.tables.make().meters[key]) for key in ("disk", "unflushed", "cpu", "memory")} == {UNKNOWN}
     # How many groups have members is known as soon as anything is.
     assert {card.value for card in view.flow.picture.cards() if card.key != CONSUMERS} == {UNKNOWN}
 
@@ -538,7 +542,7 @@ def test_the_cursor_of_one_chart_shows_the_value_of_the_other(make_view, qtbot):
 
 def test_meters_say_figure_and_share(make_view):
     view = make_view(FakeSource())
-    texts = {key: meter._value.text() for key, meter in view.tables.make().meters.items()}
+    texts = {key: figure_of(meter) for key, meter in view.tables.make().meters.items()}
     assert texts == {"disk": "41.8 of 75 %", "unflushed": "3.1 MiB", "held": "11 waiting", "cpu": "31 %", "memory": "177 MiB"}
     assert view.tables.make().broker_chip.text == "Healthy"
 
@@ -723,9 +727,9 @@ def test_open_alerts_do_not_hide_that_something_was_not_judged(make_view):
     assert view.panels.make().attention.subtitle.endswith("not all could be judged")
 
 
-def test_rules_that_nobody_judges_any_more_are_no_calm(make_view):
+def test_rules_that_nobody_judges_any_more_are_no_calm(make_view, monkeypatch):
     source = FakeSource(calm_outside())
     view = make_view(source)
-    view.context.alerts._problem = "The rules were last judged 5 min ago."
+    monkeypatch.setattr(AlertCenter, "problem", "The rules were last judged 5 min ago.")
     view.context.alerts.changed.emit()
     assert said_of(view) == ["Of what is known, nothing needs attention.", "The rules were last judged 5 min ago."]

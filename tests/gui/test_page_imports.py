@@ -9,6 +9,7 @@ import pytest
 from gui.app import page_imports
 from gui.app.page_imports import PageImports, page_modules
 from gui.views.registry import PAGES
+from tests.support.shown_parts import elapse
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_the_rest_is_left_to_the_pages_when_the_window_closes(qapp, imported, tu
     imports = PageImports(qapp)
     imports.start()
     for _ in range(turns):
-        imports._take_turn()
+        elapse(imports)
     imports.stop()
     assert not imports.is_running
     assert [name for name, _thread in imported] == ["one", "two"][:turns]

@@ -19,7 +19,7 @@ from gui.views.topics.topic_view import TopicView
 from gui.views.transactions.view import TransactionsView
 from gui.words.text import UNKNOWN
 from tests.support.fake_source import FakeSource
-from tests.support.shown_parts import segment
+from tests.support.shown_parts import note_of, segment
 
 READING = "Reading…"
 GRIDS = {
@@ -34,7 +34,7 @@ GRIDS = {
 
 def said(grid) -> str:
     """What stands in place of the rows; empty while there are rows."""
-    return grid.placeholder.text if grid._stack.currentWidget() is grid.placeholder else ""
+    return grid.placeholder.text if not grid.placeholder.isHidden() else ""
 
 
 @pytest.mark.parametrize("page", GRIDS)
@@ -81,7 +81,7 @@ def test_a_chart_whose_history_was_not_read_says_so(show_page, qtbot, page):
     qtbot.waitUntil(lambda: any(chart.isVisible() for chart in view.findChildren(TimeChart)))
     charts = [chart for chart in view.findChildren(TimeChart) if chart.isVisible()]
     assert [chart.fault for chart in charts] == [f"The history was not read: {REASON}"] * len(charts)
-    assert all(chart._note.isVisible() for chart in charts)
+    assert all(note_of(chart).isVisible() for chart in charts)
 
 
 def test_how_many_there_are_is_unknown_until_they_were_read(show_page):

@@ -15,6 +15,7 @@ from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.views.reports.query_tabs import QueryTabs
 from gui.views.reports.view import CATALOG, EDITOR, ReportsView
+from spark_reports import saved_queries
 from spark_reports.catalog import find
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource
@@ -300,13 +301,19 @@ def test_a_query_that_is_too_long_to_be_kept_stays_while_the_window_is_open(tabs
     assert tabs.text == text
 
 
-def test_a_saved_query_that_finds_no_tab_replaces_none(make_view, memory, qapp):
+def test_a_saved_query_that_finds_no_tab_replaces_none(make_view, tmp_path, monkeypatch, qtbot):
+    monkeypatch.setattr(saved_queries, "folder", lambda: tmp_path / "queries")
+    saved_queries.save("mine", "SELECT 'mine'")
     view = make_view()
     view.show_part(EDITOR)
     tabs = view.editor.made.tabs
     while len(texts(tabs)) < TABS_MAX:
         tabs.add(f"SELECT {len(texts(tabs))}")
     before = texts(tabs)
-    view._query_field._loaded(("mine", "SELECT 'mine'"))
+    field = view.form.own.fields["query"]
+    qtbot.waitUntil(lambda: field.saved.findData("mine") > 0)
+    field.saved.setCurrentIndex(field.saved.findData("mine"))
+    with qtbot.waitSignal(field.loaded):
+        field.saved.activated.emit(field.saved.currentIndex())
     assert texts(tabs) == before
-    assert view._query_field.text() == tabs.text
+    assert field.text() == tabs.text

@@ -17,6 +17,7 @@ from gui.views.reports.view import ReportsView
 from spark_reports.catalog import find
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource
+from tests.support.shown_parts import elapse
 
 NAME_SERVERS = "10.0.0.1:9876;10.0.0.2:9876"
 CLUSTER = f"cluster://{NAME_SERVERS}"
@@ -90,7 +91,7 @@ def test_the_estimate_is_of_the_cluster(runner, asked):
     order = runner.order(find("keys"), (CLUSTER,), (("from", "-2h"),))
     question = EstimateRequest.of(order)
     runner.estimate.ask(question)
-    runner.estimate._start()
+    elapse(runner.estimate)
     (words,) = asked.started
     assert words[:4] == ["report", "keys", "--ns", NAME_SERVERS]
     assert ("--connection-details" in words, asked.told) == (True, [SECRET])

@@ -7,6 +7,7 @@ import threading
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QRect, QSettings, Qt, QThreadPool, QTime
 from PySide6.QtWidgets import QLabel, QMessageBox
@@ -32,6 +33,7 @@ from tests.gui.test_reports import is_read
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import FakeSource
 from tests.support.report_results import MANIFEST, SPEC, leave_result
+from tests.support.shown_parts import words_of
 
 KEYS = find("keys")
 CHARTS = {
@@ -304,6 +306,12 @@ def test_the_legend_of_counts_is_their_sum_over_the_shown_time(view, qtbot, runn
     assert counts.shown_value("0") == "1"
 
 
+def title_of(panel, number):
+    """The title over a chart."""
+    titles = {one.text(): one for one in panel.widget().findChildren(QLabel)}
+    return titles[DRAWN[number]["title"]]
+
+
 def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(view, qtbot, runner):
     folder = leave_result(runner.folder / "a", charts="charts.json")
     (folder / "charts.json").write_text(json.dumps(CHARTS), encoding="utf-8")
@@ -312,12 +320,12 @@ def test_charts_are_made_one_in_a_turn_and_what_is_jumped_to_meanwhile_stays(vie
     view.resize(1232, 420)
     panel, parts = view.result.make().charts, view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.isVisible())
-    panel.show_charts(panel._charts, 0)
+    panel.show_charts(result_charts(json.dumps(CHARTS)), 0)
     assert (panel.time_charts, panel.is_whole) == ([], False)
     panel.jump_to(1)
     qtbot.waitUntil(lambda: panel.is_whole)
     bar = panel.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.value() == min(bar.maximum(), panel._titles[1].y() - JUMP_MARGIN) > 0)
+    qtbot.waitUntil(lambda: bar.value() == min(bar.maximum(), title_of(panel, 1).y() - JUMP_MARGIN) > 0)
 
 
 def test_a_jump_is_over_with_its_result(view, qtbot, runner):
@@ -327,10 +335,11 @@ def test_a_jump_is_over_with_its_result(view, qtbot, runner):
     view.show_part(RESULT)
     view.resize(1232, 420)
     panel = view.result.make().charts
-    qtbot.waitUntil(lambda: panel.is_whole and panel.isVisible() and len(panel._titles) == len(DRAWN))
-    panel.show_charts(panel._charts, 0)
+    qtbot.waitUntil(lambda: panel.is_whole and panel.isVisible() and DRAWN[-1]["title"] in words_of(panel))
+    charts = result_charts(json.dumps(CHARTS))
+    panel.show_charts(charts, 0)
     panel.jump_to(1)  # nothing to scroll is there yet
-    panel.show_charts(panel._charts, 0)
+    panel.show_charts(charts, 0)
     bar = panel.verticalScrollBar()
     qtbot.waitUntil(lambda: panel.is_whole and bar.maximum() > 0)
     panel.grab()  # all have their places then
@@ -366,7 +375,7 @@ def test_no_title_and_no_figure_of_a_result_is_cut_off(view, qtbot, runner):
 def test_words_of_bars_below_zero_have_room(qtbot, theme):
     bars = CategoryBars(theme, ["orders", "payments"], [-5_000, -10], lambda value: f"{value:,.0f}")
     qtbot.addWidget(bars)
-    left, right = bars._plot.getViewBox().viewRange()[0]
+    left, right = bars.findChild(pg.PlotWidget).getViewBox().viewRange()[0]
     assert left == pytest.approx(-5_000)
     assert right == pytest.approx(1_000)
 
@@ -402,7 +411,7 @@ def test_the_parts_of_a_result_are_jumped_to_by_keys(view, qtbot, runner):
     qtbot.keyClick(parts, Qt.Key.Key_Down)
     qtbot.keyClick(parts, Qt.Key.Key_Down)
     assert (parts.current.kind, parts.current.number) == (SectionKind.CHART, 1)
-    bar, title = panel.verticalScrollBar(), panel._titles[1]
+    bar, title = panel.verticalScrollBar(), title_of(panel, 1)
     assert bar.value() == min(bar.maximum(), title.y() - JUMP_MARGIN) > 0
     qtbot.keyClick(parts, Qt.Key.Key_End)
     assert view.result.make().manifest_part.isVisible()
@@ -423,7 +432,7 @@ def test_the_list_follows_what_is_scrolled_to(view, qtbot, runner):
     panel, parts = view.result.make().charts, view.result.make().sections
     qtbot.waitUntil(lambda: parts.count() == len(DRAWN) + 3 and panel.is_whole)
     qtbot.waitUntil(lambda: panel.verticalScrollBar().maximum() > 0)
-    panel.verticalScrollBar().setValue(panel._titles[0].y())
+    panel.verticalScrollBar().setValue(title_of(panel, 0).y())
     assert (parts.current.kind, parts.current.number) == (SectionKind.CHART, 0)
     panel.verticalScrollBar().setValue(0)
     assert parts.current.kind is SectionKind.FINDINGS

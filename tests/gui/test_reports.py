@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QFormLayout, QLabel, QScrollArea
 
 from gui.models.reports import (
     RunState,
@@ -464,9 +464,16 @@ def test_what_a_result_hides_of_its_question_cannot_be_asked_again(make_view, qt
 # ---- room ----
 
 
+def column_of(part):
+    """The scrolled column that a part of the page stands in."""
+    while not isinstance(part, QScrollArea):
+        part = part.parentWidget()
+    return part.widget()
+
+
 def pressed_rows(view) -> list[str]:
     """Rows of the form that are less high than they must be, or that lie over the next; what else in the column is too low."""
-    form, column = view.form._form, view._side.widget()
+    form, column = view.form.findChild(QFormLayout), column_of(view.form)
     fields = [form.itemAt(place, form.ItemRole.FieldRole) for place in range(form.rowCount())]
     shown = [item for item in fields if item is not None and item.widget() is not None and item.widget().isVisible()]
     low = [item for item in shown if item.geometry().height() < item.widget().minimumSizeHint().height()]
@@ -490,7 +497,7 @@ def test_the_rows_of_a_form_are_not_pressed_into_each_other(make_view, runner, c
         view.resize(width, height)
         for spec in reports():
             view.choose(spec)
-            view.form._say(
+            view.form.hint.set(
                 "About 543 records, 269 KiB, about 5.0 s.", "Files are read directly.\n/data/store\n/more", State.INFO
             )
             qtbot.waitUntil(lambda: not pressed_rows(view), timeout=60_000)
@@ -511,10 +518,10 @@ def test_the_form_is_that_of_the_result_beside_it(make_view, qtbot, runner):
     other = next(spec for spec in reports() if spec.name == "sql")
     view.choose(other)
     view.show_part(RESULT)
-    assert view.form._spec.name == "throughput", "that of the shown result"
+    assert view.form.title == find("throughput").title, "that of the shown result"
     view.choose(other)
-    assert view.form._spec is other
-    assert view._left.currentIndex() != 1, "it has no result, so none of another report is beside it"
+    assert view.form.title == other.title
+    assert not view.result.isVisible(), "it has no result, so none of another report is beside it"
 
 
 def test_an_entry_that_was_not_made_yet_is_no_warning(make_view):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCompleter
 
 from gui.models.row_filter import FaultKind, RowField, WordKind, condition_text, offers, read_row_filter, words_of
 from gui.widgets.token_field import TOKENS_MAX, TokenField
@@ -175,7 +176,7 @@ def test_a_chip_leaves_out_its_condition_and_escape_all(field, qtbot):
 
 def test_a_word_of_the_list_is_taken_by_the_keyboard(field, qtbot):
     qtbot.keyClicks(field.edit, "type:f")
-    popup = field._completer.popup()
+    popup = field.findChild(QCompleter).popup()
     qtbot.waitUntil(popup.isVisible)
     qtbot.keyClick(popup, Qt.Key.Key_Down)
     qtbot.keyClick(popup, Qt.Key.Key_Tab)
@@ -185,7 +186,7 @@ def test_a_word_of_the_list_is_taken_by_the_keyboard(field, qtbot):
 
 def test_a_field_of_the_list_waits_for_its_value(field, qtbot):
     qtbot.keyClicks(field.edit, "la")
-    popup = field._completer.popup()
+    popup = field.findChild(QCompleter).popup()
     qtbot.waitUntil(popup.isVisible)
     qtbot.keyClick(popup, Qt.Key.Key_Down)
     qtbot.keyClick(popup, Qt.Key.Key_Return)

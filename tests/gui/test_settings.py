@@ -26,6 +26,7 @@ from gui.views.connections.asking import ConnectDialog
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
+from gui.widgets.containers import LaterPart
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
@@ -218,17 +219,19 @@ def test_alerts_are_told_through_the_desktop_or_not(make_view, source, window):
 
 def test_sections_are_made_when_they_are_shown(make_view, source):
     view = make_view(source)
-    assert set(view._parts) == {"connections"}
+    assert len(view.findChildren(LaterPart)) == 1
     for key in view.buttons:
         view.show_section(key)
-        assert view.section(key) is view._parts[key].made
-    assert set(view._parts) == set(view.buttons)
+        assert view.section(key) in [part.made for part in view.findChildren(LaterPart)]
+    assert len(view.findChildren(LaterPart)) == len(view.buttons)
 
 
 def test_the_first_section_comes_by_itself_a_turn_after_the_page(make_view, source, qtbot):
     view = make_view(source)
-    assert view._parts["connections"].made is None
-    qtbot.waitUntil(lambda: view._parts["connections"].made is not None and view._parts["connections"].made.isVisible())
+    [first] = view.findChildren(LaterPart)
+    assert first.made is None
+    qtbot.waitUntil(lambda: first.made is not None and first.made.isVisible())
+    assert view.section("connections") is first.made
 
 
 def test_keys_are_changed_where_they_are_listed(make_view, window):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import keyring.errors
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QGuiApplication
@@ -24,6 +27,8 @@ from gui.connections.cluster import (
     kept_cluster,
     kept_text,
 )
+from gui.connections.secret_file import FILE_NAME, SecretFile
+from gui.connections.secret_store import SERVICE
 from gui.main_window import menus
 from gui.main_window.links import cluster_of, on_cluster, place_of
 from gui.main_window.palette_entries import palette_entries
@@ -32,6 +37,7 @@ from gui.operations.clusters import Clusters
 from gui.operations.report_schedules import ReportSchedules
 from gui.operations.snapshots import OffsetSnapshots
 from gui.processes.worker_options import WorkerArguments
+from gui.processes.worker_process import WorkerProcess
 from gui.settings.values import text_list
 from gui.views.connections.asking import ConnectDialog
 from gui.words.text import UNKNOWN
@@ -39,7 +45,7 @@ from monitoring.admin.offsets import OffsetSnapshot
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
 from tests.support.fake_source import FakeSource
-from tests.support.key_stores import LockedKeyStore
+from tests.support.key_stores import LockedKeyStore, MemoryKeyStore
 
 HOME = Cluster(EMBEDDED, "/data/home/store")
 STAGE = Cluster(ATTACHED, "s:9876", title="Stage", colour="#0f6e42")
@@ -93,6 +99,16 @@ def keep(tmp_path, *clusters):
     settings.sync()
 
 
+def known(console):
+    """The connections that a window offers: the one that it shows, then the others."""
+    return list(console.window.services.clusters.known())
+
+
+def kept_secrets(tmp_path):
+    """The secrets that the windows keep where no key store is found."""
+    return SecretFile(tmp_path / FILE_NAME)
+
+
 def forget(console, cluster):
     """Delete a connection that is not shown; returns what is told at the end, once it is."""
     told = []
@@ -141,12 +157,12 @@ def test_a_window_is_started_with_the_connection_and_never_with_its_keys(console
     made.open_beside(Cluster(EMBEDDED, "/data/other"), "")
     assert started == [["--connection", "s:9876", "orbit://topic/orders?cluster=s%3A9876"], ["--store", "/data/other"]]
     kept = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
-    assert [kept_cluster(text) for text in text_list(kept, STORES_KEY)][:2] == [made._shown, STAGE]
+    assert [kept_cluster(text) for text in text_list(kept, STORES_KEY)][:2] == [known(made)[0], STAGE]
 
 
 def test_connections_that_other_windows_added_stay(console, tmp_path):
     made = console()
-    assert len(made._known_clusters()) == 1
+    assert len(known(made)) == 1
     keep(tmp_path, PROD)
     made.kept.remember(STAGE)
     kept = QSettings(str(tmp_path / "window.ini"), QSettings.Format.IniFormat)
@@ -174,36 +190,36 @@ def test_connections_that_are_not_shown_are_changed_and_deleted(console, tmp_pat
     other = Cluster(EMBEDDED, "/data/other")
     keep(tmp_path, HOME, STAGE, other, PROD)
     made = console(find_key_store=lambda: None)
-    made.secrets._store.keep(STAGE.address, {"ann": "hidden"})
-    beside = [one for one in made._known_clusters() if one not in (made._shown, HOME)]
-    assert beside == [STAGE, other, PROD]
+    kept_secrets(tmp_path).keep(STAGE.address, {"ann": "hidden"})
+    shown, *beside = known(made)
+    assert beside == [HOME, STAGE, other, PROD]
     moved = changed_to(STAGE, replace(STAGE, address="t:9876", title="Moved"))
     made.kept.replace(STAGE, moved)
-    assert [one for one in made._known_clusters() if one not in (made._shown, HOME)] == [moved, other, PROD]
+    assert known(made) == [shown, HOME, moved, other, PROD]
     renamed = replace(moved, title="Renamed")
     made.kept.replace(moved, renamed)
-    assert made.secrets._store.read(renamed.kept_under) == {"ann": "hidden"}
+    assert kept_secrets(tmp_path).read(renamed.kept_under) == {"ann": "hidden"}
     keep(tmp_path, HOME, other, PROD)
     made.settings.sync()
     made.kept.replace(renamed, moved)
-    assert moved in made._known_clusters(), "another window dropped it meanwhile"
+    assert moved in known(made), "another window dropped it meanwhile"
     forget(made, other)
-    assert other not in made._known_clusters()
-    made.secrets._store.keep(PROD.address, {"ann": "hidden"})
+    assert other not in known(made)
+    kept_secrets(tmp_path).keep(PROD.address, {"ann": "hidden"})
     told = forget(made, PROD)
     qtbot.waitUntil(lambda: bool(told), timeout=WAIT_MS)
-    assert (told, PROD in made._known_clusters(), made.secrets._store.read(PROD.address)) == ([None], False, {})
+    assert (told, PROD in known(made), kept_secrets(tmp_path).read(PROD.address)) == ([None], False, {})
 
 
 def test_a_connection_stays_while_its_secrets_cannot_be_taken_out_of_the_key_store(console, tmp_path, qtbot, theme):
     keep(tmp_path, HOME, STAGE)
     made = console(find_key_store=LockedKeyStore)
-    dialog = menus.ask_to_forget(made._clusters(), theme, made.window, STAGE)
+    dialog = menus.ask_to_forget(made.window.services.clusters, theme, made.window, STAGE)
     dialog.go.click()
     assert not dialog.go.isEnabled(), "it is under way, and not told as done"
     qtbot.waitUntil(lambda: "unlock it" in dialog.error.text, timeout=WAIT_MS)
     assert dialog.isVisible()
-    assert STAGE in made._known_clusters()
+    assert STAGE in known(made)
     dialog.reject()
 
 
@@ -211,46 +227,137 @@ def test_a_connection_whose_secret_is_gone_is_told_and_tried_again(console, tmp_
     keep(tmp_path, Cluster(ATTACHED, "127.0.0.1:1", access_key="ann"))
     made = console(connection="127.0.0.1:1", find_key_store=lambda: None)
     made.window.show()
-    qtbot.waitUntil(lambda: made._begun and made.worker.source.status is SourceStatus.LOST, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: made.window.backend is not None and made.worker.source.status is SourceStatus.LOST, timeout=WAIT_MS)
     assert "No secret key is kept" in made.window.banner.text
     assert not made.worker.is_running
-    made.secrets._store.keep("127.0.0.1:1", {"ann": "hidden"})
+    kept_secrets(tmp_path).keep("127.0.0.1:1", {"ann": "hidden"})
     made.window.banner.button.click()
     qtbot.waitUntil(lambda: made.worker.is_running, timeout=WAIT_MS)
     assert '"secretKey": "hidden"' in made.worker.options.connect_details
 
 
-def test_secrets_that_come_after_the_user_went_on_are_given_to_nobody(console, tmp_path):
-    keep(tmp_path, STAGE)
-    made = console(connection="Stage")
-    made._shown = PROD
-    made._begin_with(STAGE, "details of Stage")
-    made._begin_without(STAGE, "it is locked")
-    made._connect_again(STAGE, "details of Stage")
-    assert (made._details, made._children, made.window.backend) == ("", None, None)
-    made._wanted = PROD
-    made._not_switched(STAGE, "it is locked")
-    assert made._wanted == PROD, "who asked for another one meanwhile gets that"
+class HeldKeyStore(MemoryKeyStore):
+    """Holds secrets of connections; from `hold` on its user answers once `answered` is set, and keeps some locked."""
+
+    def __init__(self, *clusters):
+        super().__init__()
+        self.asked, self.answered = threading.Event(), threading.Event()
+        self.answered.set()
+        self._locked = ()
+        for cluster in clusters:
+            self.keep(cluster)
+
+    def keep(self, cluster):
+        secrets = json.dumps({cluster.access_key: "hidden"})
+        self.set_password(SERVICE, cluster.kept_under, secrets)
+
+    def hold(self, *, locked=()):
+        self.asked.clear()
+        self.answered.clear()
+        self._locked = locked
+
+    def get_password(self, service, username):
+        self.asked.set()
+        assert self.answered.wait(WAIT_MS / 1_000)
+        if username in self._locked:
+            raise keyring.errors.KeyringLocked("locked")
+        return super().get_password(service, username)
+
+
+def let_answer(store, qapp):
+    """Let the user of the key store answer, until the window has what all reads found."""
+    store.answered.set()
+    for thread in threading.enumerate():
+        if thread.name == "connection-secrets":
+            thread.join(WAIT_MS / 1_000)
+            assert not thread.is_alive()
+    qapp.processEvents()
+
+
+@pytest.fixture
+def idle_workers(monkeypatch):
+    """Workers that are never started."""
+    monkeypatch.setattr(WorkerProcess, "start", lambda _worker: None)
+
+
+SECRET = Cluster(ATTACHED, "127.0.0.1:1", access_key="ann")
+PLAIN = Cluster(ATTACHED, "127.0.0.1:2")
+
+
+def stays_at(made, shown, cluster):
+    """The window shows a cluster as before, and its next worker gets no secret of another one."""
+    assert (known(made)[0], made.window.backend is shown) == (cluster, True)
+    shown.restart_worker()
+    return "hidden" not in made.worker.options.connect_details and made.worker.source.name == cluster.address
+
+
+@pytest.mark.parametrize("locked", [(), (SECRET.address,)], ids=["unlocked", "locked"])
+@pytest.mark.usefixtures("idle_workers")
+def test_secrets_that_come_after_the_user_went_on_are_given_to_nobody(console, tmp_path, qtbot, qapp, locked):
+    keep(tmp_path, SECRET)
+    store = HeldKeyStore(SECRET)
+    store.hold(locked=locked)
+    made = console(connection=SECRET.address, find_key_store=lambda: store)
+    made.begin()
+    made.switch(PLAIN)
+    qtbot.waitUntil(lambda: made.window.backend is not None, timeout=WAIT_MS)
+    shown = made.window.backend
+    let_answer(store, qapp)
+    assert stays_at(made, shown, PLAIN)
+
+
+@pytest.mark.usefixtures("idle_workers")
+def test_secrets_that_are_read_again_after_the_user_went_on_are_given_to_nobody(console, tmp_path, qtbot, qapp):
+    keep(tmp_path, SECRET)
+    store = HeldKeyStore()
+    made = console(connection=SECRET.address, find_key_store=lambda: store)
+    made.begin()
+    qtbot.waitUntil(lambda: made.window.backend is not None, timeout=WAIT_MS)
+    store.keep(SECRET)
+    store.hold()
+    first = made.window.backend
+    first.restart_worker()
+    made.switch(PLAIN)
+    qtbot.waitUntil(lambda: made.window.backend is not first, timeout=WAIT_MS)
+    shown = made.window.backend
+    let_answer(store, qapp)
+    assert stays_at(made, shown, PLAIN)
+
+
+@pytest.mark.usefixtures("idle_workers")
+def test_of_two_clusters_the_one_that_was_wanted_last_is_shown_though_the_other_is_locked(console, tmp_path, qtbot, qapp):
+    keep(tmp_path, PLAIN)
+    last = Cluster(ATTACHED, "127.0.0.1:3", access_key="ben")
+    store = HeldKeyStore(SECRET, last)
+    store.hold(locked=(SECRET.address,))
+    made = console(connection=PLAIN.address, find_key_store=lambda: store)
+    made.begin()
+    made.switch(SECRET)
+    qtbot.waitUntil(store.asked.is_set, timeout=WAIT_MS)
+    made.switch(last)
+    let_answer(store, qapp)
+    qtbot.waitUntil(lambda: made.worker.source.name == last.address, timeout=WAIT_MS)
+    assert known(made)[0] == last
 
 
 def test_the_connection_that_is_shown_keeps_what_belongs_to_it_under_other_name_servers(console, tmp_path, qtbot):
     first = Cluster(ATTACHED, "127.0.0.1:1", access_key="ann", title="Stage")
     keep(tmp_path, first)
     made = console(connection="Stage", find_key_store=lambda: None)
-    made.secrets._store.keep(first.kept_under, {"ann": "hidden"})
+    kept_secrets(tmp_path).keep(first.kept_under, {"ann": "hidden"})
     made.window.show()
-    qtbot.waitUntil(lambda: made._begun and made.worker.is_running, timeout=WAIT_MS)
+    qtbot.waitUntil(lambda: made.window.backend is not None and made.worker.is_running, timeout=WAIT_MS)
     snapshots = OffsetSnapshots(made.settings, own_group=group_of_source(made.worker.source))
     snapshots.add(OffsetSnapshot("billing", "orders", 1_000, ((0, 5),), "undo"))
     folder = made.worker.source.kept_under
 
     def shows(address):
-        return made._old_worker is None and made.worker.is_running and made.worker.source.name == address
+        return (made.worker.is_running, made.window.backend.source.name, made.worker.source.name) == (True, address, address)
 
     moved = changed_to(first, replace(first, address="127.0.0.1:2"))
     made.switch(moved)
     qtbot.waitUntil(lambda: shows("127.0.0.1:2"), timeout=WAIT_MS)
-    assert [one for one in made._known_clusters() if one.kind == ATTACHED] == [moved]
+    assert [one for one in known(made) if one.kind == ATTACHED] == [moved]
     assert made.worker.source.kept_under == folder == "127.0.0.1:1"
     assert '"keptAs": "127.0.0.1:1"' in made.worker.options.connect_details
     assert '"secretKey": "hidden"' in made.worker.options.connect_details
@@ -261,7 +368,7 @@ def test_the_connection_that_is_shown_keeps_what_belongs_to_it_under_other_name_
     elsewhere = changed_to(moved, replace(moved, address="127.0.0.1:3"))
     in_another_process(tmp_path, f"s.setValue('{STORES_KEY}', [{kept_text(elsewhere)!r}])")
     qtbot.waitUntil(lambda: shows("127.0.0.1:3"), timeout=WAIT_MS)
-    assert [one for one in made._known_clusters() if one.kind == ATTACHED] == [elsewhere]
+    assert [one for one in known(made) if one.kind == ATTACHED] == [elsewhere]
 
 
 # ---- which is which ----
@@ -274,7 +381,7 @@ def test_each_window_carries_its_connection_in_colour_and_titles(make_frame):
     (torn_off,) = window.navigation.windows
     assert torn_off.stripe.colour == "#0f6e42"
     assert torn_off.windowTitle().endswith(" — Orbit · Stage")
-    assert window.notices._title() == "Orbit · Stage"
+    assert window.broker.short_title == "Orbit · Stage"
     torn_off.close()
     assert not make_frame(HOME).window.stripe.isVisible()
 
@@ -357,10 +464,10 @@ def in_another_process(tmp_path, code):
 
 def test_keys_that_another_window_changes_count_here_at_once(make_frame, tmp_path, qtbot):
     frame = make_frame(HOME)
-    actions, keys = frame.window.actions_known, frame.window.keys
+    actions = frame.window.actions_known
 
     def bound():
-        return {made.shortcut().toString() for _action, made in keys._made.values()}
+        return {made.shortcut().toString() for made in frame.window.actions()}
 
     assert "F5" in bound()
     in_another_process(tmp_path, "s.setValue('keys/view.refresh', 'Ctrl+Alt+R')")

@@ -14,6 +14,7 @@ from gui.views.topics.queues_panel import TAGS, TRAFFIC
 from gui.views.topics.topic_view import TopicView
 from tests.support.drags import drag_over
 from tests.support.fake_source import TAKEN_MS, FakeSource
+from tests.support.shown_parts import segment
 
 STEP_MS = 60_000
 
@@ -30,8 +31,7 @@ def make_view(show_page, source):
 
 def by_tag(view):
     view.open({"topic": "orders"})
-    view.queues.switch.choose(TAGS)
-    view.queues._chart_chosen(TAGS)
+    segment(view.queues.switch, "In by tag").click()
     return view.queues.tags.make()
 
 

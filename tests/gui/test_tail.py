@@ -22,10 +22,10 @@ from gui.views.tail import filter_bar
 from gui.views.tail.session import TailSession
 from gui.views.tail.view import HIDDEN_ROWS_MAX, TailView, load_rules, save_rules, tail_columns
 from gui.words.text import TimeZoneChoice
-from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.drags import drag
 from tests.support.fake_source import FakeSource, fake_state
+from tests.support.masks import nothing_masked
 
 TIMEOUT_MS = 60_000
 NOW_MS = fake_state().taken_ms
@@ -462,9 +462,7 @@ def test_lines_of_the_rules_come_and_go(view):
 
 
 def test_an_end_by_the_broker_process_is_told_and_can_be_undone(view, source):
-    pending = source.follow
-    pending._error = UsageError("there is no live tail 1: it was ended; start it again")
-    pending.release()
+    source.follow.release(error=UsageError("there is no live tail 1: it was ended; start it again"))
     assert view.grid.placeholder.text == "The live tail has ended."
     assert view.status.text == "Not following"
     view.refresh()

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from gui.plots.chart_parts import LINE, mark_names
 from gui.plots.chart_series import ChartMark, ChartSeries
+from gui.plots.mark_lines import MarkLines
 from gui.plots.time_chart import TimeChart
 from gui.plots.value_scale import round_step
 from gui.theme.manager import ThemeMode
@@ -18,6 +19,7 @@ from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
 from gui.words.text import TimeZoneChoice, rate_text
+from tests.support.shown_parts import marks_of, note_of, threshold_of
 
 X = np.arange(1_000.0, 1_060.0)
 
@@ -217,7 +219,7 @@ def test_names_of_marks_stand_above_the_lines(chart):
     chart.show_points({"in": (X, np.full(60, 500.0))}, 1_000, 1_060)
     box = chart.plot.getViewBox()
     highest = box.mapViewToScene(Point(1_030.0, 500.0)).y()
-    for line in chart._marks.items:
+    for line in marks_of(chart):
         middle = line.label.mapRectToScene(line.label.boundingRect()).center().y()
         assert box.sceneBoundingRect().top() + LINE / 2 - 1 <= middle <= highest - LINE / 2
 
@@ -229,9 +231,7 @@ def test_a_free_corner_is_no_place_for_names_and_lines(chart):
     box = chart.plot.getViewBox()
     corner = box.sceneBoundingRect().right() - 120
     assert all(
-        line.label.mapRectToScene(line.label.boundingRect()).right() <= corner
-        for line in chart._marks.items
-        if line.label.format
+        line.label.mapRectToScene(line.label.boundingRect()).right() <= corner for line in marks_of(chart) if line.label.format
     )
     assert box.mapViewToScene(Point(1_030.0, 500.0)).y() >= box.sceneBoundingRect().top() + 23
 
@@ -240,7 +240,7 @@ def test_names_of_marks_are_measured_by_the_room_beside_the_axis(chart):
     box = chart.plot.getViewBox()
     left, right = box.viewRange()[0]
     assert box.width() < chart.plot.viewport().width() - 20, "the figures of the axis have some of the width"
-    assert chart._marks.seconds_per_px == pytest.approx((right - left) / box.width())
+    assert MarkLines(chart.plot).seconds_per_px == pytest.approx((right - left) / box.width())
 
 
 def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, theme):
@@ -252,7 +252,7 @@ def test_names_of_marks_find_other_places_when_the_chart_is_laid_out(qtbot, them
     made.show()
     qtbot.waitUntil(lambda: made.plot.getViewBox().height() < 160)
     made.grab()  # labels find their places with the next picture
-    names = [line.label for line in made._marks.items if line.label.format]
+    names = [line.label for line in marks_of(made) if line.label.format]
     heights = sorted(name.mapRectToScene(name.boundingRect()).center().y() for name in names)
     assert heights[1] - heights[0] == pytest.approx(LINE, abs=1)
 
@@ -261,15 +261,15 @@ def test_names_of_marks_find_other_places_when_the_scale_changes(chart):
     chart.set_marks([ChartMark(1_000.0 + second, "Rebalance") for second in range(0, 200, 10)])
     x = np.arange(1_000.0, 9_000.0, 10.0)
     chart.show_points({chart.series[0].key: (x, x)}, 1_000, 9_000)
-    few = sum(bool(line.label.format) for line in chart._marks.items)
+    few = sum(bool(line.label.format) for line in marks_of(chart))
     chart.show_points({}, 1_000, 1_400)
-    assert 0 < few < sum(bool(line.label.format) for line in chart._marks.items)
+    assert 0 < few < sum(bool(line.label.format) for line in marks_of(chart))
 
 
 def test_a_chart_without_a_known_value_says_so(chart):
     nothing = np.full(60, np.nan)
     chart.show_points({"in": (X, nothing), "out": (X, nothing)}, 1_000, 1_060)
-    note = chart._note
+    note = note_of(chart)
     assert note.isVisible()
     assert note.text() == "No value is known in this time range."
     chart.show_points({"out": (X, np.where(X > 1_050, 1.0, np.nan))}, 1_000, 1_060)
@@ -282,7 +282,7 @@ def test_a_chart_without_a_known_value_says_so(chart):
 def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
     nothing, known = np.full(60, np.nan), np.full(60, 5.0)
     chart.show_points({"in": (X, nothing), "out": (X, nothing)}, 1_000, 1_060, "The history was not read: no answer")
-    note = chart._note
+    note = note_of(chart)
     assert (note.isVisible(), note.text()) == (True, "The history was not read: no answer")
     middle = note.geometry().center()
     chart.show_points({"in": (X, np.where(X > 1_040, 5.0, np.nan))}, 1_000, 1_060, "The history was not read: no answer")
@@ -306,7 +306,7 @@ def test_words_over_lines_take_as_many_lines_as_the_chart_has_room_for(chart):
     reason = "The history was not read: " + "the file is damaged in a place that matters, " * 2
     chart.resize(360, 300)
     chart.show_points({"in": (X, np.full(60, 5.0))}, 1_000, 1_060, reason)
-    note = chart._note
+    note = note_of(chart)
     assert note.text() == reason
     assert note.height() > 2 * note.fontMetrics().height()
     chart.resize(360, 110)
@@ -317,27 +317,27 @@ def test_words_over_lines_take_as_many_lines_as_the_chart_has_room_for(chart):
 def test_names_of_marks_follow_the_theme(chart, theme):
     chart.set_marks([ChartMark(1_010.0, "Rebalance")])
     theme.set_mode(ThemeMode.LIGHT)
-    assert [line.pen.color().name() for line in chart._marks.items] == [LIGHT.checking.lower()]
+    assert [line.pen.color().name() for line in marks_of(chart)] == [LIGHT.checking.lower()]
 
 
 def test_a_threshold_follows_the_theme(chart, theme):
     chart.show_threshold(10.0, State.WARNING, "alert 10")
     theme.set_mode(ThemeMode.LIGHT)
-    line = chart._threshold
+    line = threshold_of(chart)
     assert (line.pen.color().name(), line.label.color.name()) == (LIGHT.state(State.WARNING).lower(),) * 2
     assert line.label.fill.color().lightness() > 128, "a box of the dark theme would stay"
 
 
 def test_braces_in_the_words_of_a_threshold_are_no_fields(chart):
     chart.show_threshold(10.0, text="{0} {name} {")
-    assert chart._threshold.label.textItem.toPlainText() == "{0} {name} {"
+    assert threshold_of(chart).label.textItem.toPlainText() == "{0} {name} {"
 
 
 def test_a_name_in_a_low_chart_is_whole(chart):
     chart.resize(600, 90)
     chart.set_marks([ChartMark(1_010.0, "Restart")])
     chart.show_points({"in": (X, X)}, 1_000, 1_060)
-    [line] = chart._marks.items
+    [line] = marks_of(chart)
     name, box = line.label.mapRectToScene(line.label.boundingRect()), chart.plot.getViewBox().sceneBoundingRect()
     assert box.top() - 1 <= name.top() < name.bottom() < box.bottom()
 
@@ -347,4 +347,4 @@ def test_the_word_of_a_threshold_stands_on_the_side_that_has_room(chart):
     below, above = (1, 0), (1, 1)
     for value, side in ((58.0, below), (10.0, above)):
         chart.show_threshold(value, text="alert")
-        assert chart._threshold.label.anchor == Point(side)
+        assert threshold_of(chart).label.anchor == Point(side)

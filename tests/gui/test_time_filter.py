@@ -18,6 +18,7 @@ from gui.views.topics.topic_view import TopicView
 from tests.support.drags import drag_over
 from tests.support.fake_page_context import fake_context
 from tests.support.fake_source import TAKEN_MS, FakeSource
+from tests.support.shown_parts import words_of
 
 
 def test_the_events_of_a_selected_time(qtbot, show_page):
@@ -90,7 +91,7 @@ def test_messages_that_are_due_in_a_selected_time(qtbot, show_page):
     dues = sorted(one.due_ms / 1_000 for one in waiting.model.rows)
     view.ahead.link.select(view.ahead.bars, dues[0], dues[0])
     assert [one.due_ms / 1_000 for one in waiting.model.shown_rows] == [one for one in dues if one == dues[0]]
-    assert "of them in the selected time" in waiting._range.text()
+    assert "of them in the selected time" in words_of(waiting)
 
 
 def test_a_topic_searches_its_messages_of_a_selected_time(qtbot, show_page, window):

@@ -27,6 +27,7 @@ from gui.theme.tokens import State
 from gui.views.topics.columns import SYSTEM_TOPICS, age_text
 from gui.views.topics.detail import permission_text
 from gui.views.topics.view import TopicsView
+from gui.widgets.basic import ElidedLabel
 from gui.words.text import UNKNOWN
 from tests.support.fake_source import TAKEN_MS, TOPICS, FakeSource, fake_state
 from tests.support.shown_parts import segment, segments_of
@@ -415,7 +416,7 @@ def test_the_name_of_a_topic_is_cut_in_its_middle_and_told_whole_by_the_tip(make
     view = make_view(FakeSource(replace(source.state, catalog=replace(source.state.catalog, topics=topics))))
     view.grid.select_key(name)
     panel = view.detail.settings_panel
-    shown = panel._heading
+    shown = panel.findChild(ElidedLabel)
     qtbot.waitUntil(lambda: "…" in shown.text())
     assert shown.text().startswith("order-ev")
     assert shown.text().endswith("region-v2")

@@ -47,7 +47,6 @@ from gui.views.transactions.strip_panel import CELLS_MAX, HALVES, LIVES, HalfOpS
 from gui.views.transactions.view import TransactionsView
 from gui.widgets.chip import Chip
 from gui.words.text import UNKNOWN
-from monitoring.payload.listed import nothing_masked
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import (
     TAKEN_MS,
@@ -59,6 +58,7 @@ from tests.support.fake_source import (
     fake_transactions,
 )
 from tests.support.languages import shown_in
+from tests.support.masks import nothing_masked
 from tests.support.model_rules import hold_to_rules
 
 STATE = fake_state()

@@ -10,14 +10,16 @@ from PySide6.QtGui import QCloseEvent, QColor
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import WorkerError
-from broker_core.worker.questions.alerts import PutAlertRules, RemoveAlertRule
+from broker_core.worker.questions.alerts import PutAlertRules, ReadAlerts, RemoveAlertRule
 from gui.main_window.close_question import CloseQuestion
+from gui.main_window.live import LiveFeed
 from gui.main_window.tray import DOT_SHARE, ICON_SIZES
 from gui.settings.values import STAY_KEY
 from gui.theme.tokens import DARK, State
-from monitoring.alert_rules import AlertRule, Severity, rules_to_json
+from monitoring.alert_rules import AlertRule, Severity, rules_from_json, rules_to_json
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_frame import Frame
+from tests.support.shown_parts import colour_of_dot, elapse
 
 pytestmark = pytest.mark.qt_log_ignore(
     "This plugin does not support", "systemTrayWindowChanged"
@@ -165,12 +167,12 @@ def test_the_icon_tells_how_the_cluster_is(frame, told, qtbot):
 
 def with_brokers(frame, faults=None):
     """Show a cluster of two brokers of which nothing fires."""
-    for rule in frame.source.alerts._watch.rules:
+    for rule in rules_from_json(frame.source.alerts.answer(ReadAlerts()).rules):
         frame.source.alerts.answer(RemoveAlertRule(rule.rule_id))
     catalog = replace(frame.source.state.catalog, brokers=["broker-a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
     frame.source.push_later(1_000, catalog=catalog, faults=faults or {})
     frame.source.push_later(1_000)
-    frame.window.broker._tick()
+    elapse(frame.window.broker)
 
 
 AWAY = "no answer since 12 s: cannot connect to h:1: refused"
@@ -184,7 +186,7 @@ def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, to
     with_brokers(frame, {"broker-b": AWAY})
     assert dot_of(tray) is State.WARNING
     assert tray.icon.toolTip().splitlines()[2:] == [f"broker-b: {AWAY}"]
-    assert frame.window.tool_bar.cluster_button._dot._state is State.WARNING
+    assert colour_of_dot(frame.window.tool_bar.cluster_button) == QColor(DARK.state(State.WARNING))
     with_brokers(frame, {"broker-b": AWAY.replace("12", "13")})
     assert "since 13 s" in tray.icon.toolTip(), "the age goes on"
     frame.language.use("zh")
@@ -193,7 +195,7 @@ def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, to
     with_brokers(frame)
     assert dot_of(tray) is State.HEALTHY
     assert len(tray.icon.toolTip().splitlines()) == 2
-    assert frame.window.tool_bar.cluster_button._dot._state is State.HEALTHY
+    assert colour_of_dot(frame.window.tool_bar.cluster_button) == QColor(DARK.state(State.HEALTHY))
 
 
 def test_of_several_parts_the_icon_shows_the_worst(frame, told):
@@ -209,7 +211,7 @@ def test_of_several_parts_the_icon_shows_the_worst(frame, told):
     frame.source.alerts.answer(PutAlertRules(rules_to_json([rule])))
     frame.source.push_later(1_000)
     frame.source.push_later(1_000)
-    frame.window.broker._tick()
+    elapse(frame.window.broker)
     assert dot_of(tray) is State.CRITICAL, "what fires is worse"
 
 
@@ -226,9 +228,8 @@ def test_figures_that_do_not_come_any_more_are_not_well(frame, told, monkeypatch
     tray.want(stay=True)
     with_brokers(frame)
     assert dot_of(tray) is State.HEALTHY
-    then = frame.window.live._monotonic()
-    monkeypatch.setattr(frame.window.live, "_monotonic", lambda: then + 3_600.0)
-    frame.window.broker._tick()
+    monkeypatch.setattr(LiveFeed, "age_ms", 3_600_000.0)
+    elapse(frame.window.broker)
     assert dot_of(tray) is State.WARNING
     assert tray.icon.toolTip().splitlines()[2] == "No figures have come for 1 h."
 

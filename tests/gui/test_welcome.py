@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QTabBar
 
 from broker_core.api import WorkerLostError
 from broker_core.worker.questions.administration import CreateTopic
@@ -27,12 +27,14 @@ from gui.views.topics import view as topics_view
 from gui.views.welcome import demo_card
 from gui.views.welcome.connect_card import GRPC, REMOTING
 from gui.views.welcome.samples import SAMPLES, SDK_SAMPLES, TOPIC
-from gui.views.welcome.view import WelcomeView, reach_text
+from gui.views.welcome.view import LOGO_ROOM, WelcomeView, reach_text
+from gui.widgets.containers import ScrolledPart
 from gui.words.text import load_catalogue
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_child import FakeChild
 from tests.support.fake_source import READY, FakeSource, fake_state
 from tests.support.languages import shown_in
+from tests.support.shown_parts import button_with, segments_of, words_of
 from tests.support.shown_texts import literal_texts
 
 pytestmark = [
@@ -70,7 +72,7 @@ def test_a_running_broker_says_its_address_and_start_time(make_view):
 def test_each_of_several_brokers_has_its_own_port(make_view):
     view = make_view(FakeSource())
     view.address.set_ready(replace(READY, broker_name="broker-a, broker-b", broker="10.0.0.1:10911, 10.0.0.2:10921"))
-    assert view.address._facts.text() == "broker-a 10911, broker-b 10921 · reachable from the network"
+    assert "broker-a 10911, broker-b 10921 · reachable from the network" in words_of(view.address).splitlines()
 
 
 def test_the_copy_button_and_enter_copy_the_name_server_address(make_view, qtbot):
@@ -100,18 +102,27 @@ def test_the_python_program_compiles():
     assert "127.0.0.1:9876" in [node.value for node in ast.walk(program) if isinstance(node, ast.Constant)]
 
 
+def shown_titles(card):
+    tabs = card.findChild(QTabBar)
+    return [tabs.tabText(place) for place in range(tabs.count())]
+
+
+def choose_sample(card, title):
+    card.findChild(QTabBar).setCurrentIndex(shown_titles(card).index(title))
+
+
+def choose_family(card, family):
+    segments_of(card.families)[(GRPC, REMOTING).index(family)].click()
+
+
 def test_copy_code_copies_the_chosen_program(make_view, qtbot):
     card = make_view(FakeSource()).connect_card
-    card.choose_sample("Go")
+    choose_sample(card, "Go")
     qtbot.mouseClick(card.copy_button, Qt.MouseButton.LeftButton)
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("// go get github.com/apache/rocketmq-client-go")
     assert '"127.0.0.1:9876"' in copied
     assert card.code_view.toPlainText() == copied.rstrip()
-
-
-def shown_titles(card):
-    return [card._tabs.tabText(place) for place in range(card._tabs.count())]
 
 
 def with_grpc(source):
@@ -123,23 +134,23 @@ def test_sdks_of_grpc_come_first_where_the_broker_has_a_port_for_them(make_view)
     card = make_view(with_grpc(FakeSource())).connect_card
     assert shown_titles(card) == ["Java", "Go", "Python", "Node", "Rust", "C#"]
     assert '"127.0.0.1:8081"' in card.code_view.toPlainText()
-    card.choose_sample("Python")
-    card.choose_family(REMOTING)
+    choose_sample(card, "Python")
+    choose_family(card, REMOTING)
     assert shown_titles(card) == ["Java", "Go", "Python", "Node", "C++", "Spring"]
     assert card.sample.title == "Python"
     assert card.accepts.fact == "127.0.0.1:9876"
-    card.choose_family(GRPC)
+    choose_family(card, GRPC)
     assert card.accepts.fact == "127.0.0.1:8081"
-    card.choose_family(REMOTING)
+    choose_family(card, REMOTING)
     assert '"127.0.0.1:9876"' in card.code_view.toPlainText()
 
 
 def test_a_chosen_family_stays_when_the_broker_starts_again(make_view):
     view = make_view(with_grpc(FakeSource()))
-    view.connect_card.choose_family(REMOTING)
+    choose_family(view.connect_card, REMOTING)
     view.connect_card.set_addresses("127.0.0.1:9876", "127.0.0.1:8082", "")
     assert view.connect_card.families.current == REMOTING
-    view.connect_card.choose_family(GRPC)
+    choose_family(view.connect_card, GRPC)
     view.connect_card.set_addresses("127.0.0.1:9876", "", "It is off.")
     assert view.connect_card.families.current == REMOTING
 
@@ -166,7 +177,7 @@ def test_of_an_attached_cluster_the_programs_name_its_proxy_as_soon_as_one_is_kn
     view.state_changed(source.state)
     assert grpc_segment(card).isEnabled()
     assert '"10.0.0.2:8081"' in card.code_view.toPlainText()
-    card.choose_family(REMOTING)
+    choose_family(card, REMOTING)
     view.state_changed(source.state)
     assert '"127.0.0.1:9876"' in card.code_view.toPlainText()
 
@@ -182,7 +193,7 @@ def test_the_topic_of_the_programs_is_made_where_it_is_missing(make_view, window
     qtbot.mouseClick(view.connect_card.create_button, Qt.MouseButton.LeftButton)
     assert source.asked_for(CreateTopic) == [CreateTopic(TOPIC, 8, 8)]
     assert window.notices[-1][0] == "Topic orders created"
-    view.connect_card.choose_family(REMOTING)
+    choose_family(view.connect_card, REMOTING)
     assert not view.connect_card.create_button.isVisible()
 
 
@@ -256,13 +267,14 @@ def test_messages_in_system_topics_are_not_the_first_message():
 
 def test_show_it_opens_the_topic_that_holds_most(make_view, window):
     view = make_view(FakeSource())
-    view.connect_card._show.click()
+    button_with(view.connect_card, "Show it").click()
     assert window.opened == [("messages", {"topic": "orders", "queue": -1})]
 
 
 def test_play_starts_the_demo_at_the_chosen_pace_and_opens_the_overview(make_view, window, child, qtbot):
     view = make_view(FakeSource())
-    view.demo_card.choose_pace(DemoPace.FAST)
+    pace = view.demo_card.findChild(QComboBox)
+    pace.setCurrentIndex(pace.findData(DemoPace.FAST))
     qtbot.mouseClick(view.demo_card.button, Qt.MouseButton.LeftButton)
     assert child.started == [["demo", "--ns", "127.0.0.1:9876", "--rate", "10000", "--parent-pipe"]]
     assert window.opened == [("overview", {})]
@@ -328,7 +340,7 @@ def test_the_page_speaks_chinese_after_a_switch(make_view, qapp, qtbot):
 
 def test_the_language_button_asks_for_the_other_language(make_view, window):
     view = make_view(FakeSource())
-    view._language.click()
+    button_with(view, "简体中文").click()
     assert window.languages == ["zh"]
 
 
@@ -397,6 +409,14 @@ def elsewhere(make_view, gone_to):
     return made
 
 
+def page_of(bar):
+    """The page that has this bar."""
+    view = bar.parentWidget()
+    while not isinstance(view, WelcomeView):
+        view = view.parentWidget()
+    return view
+
+
 def test_what_was_shown_before_is_one_click_away(elsewhere, gone_to, qtbot):
     bar = elsewhere(RECENT)
     assert [button.text() for button in bar.recent] == ["staging", "shop", "10.0.0.8:9876"]
@@ -410,7 +430,7 @@ def test_the_first_start_offers_the_ways_in_and_nothing_that_was_before(elsewher
     bar = elsewhere(RECENT[:1])
     assert bar.isVisible()
     assert bar.recent == []
-    assert not bar._recent_row.isVisible()
+    assert "Shown before" not in [one.text() for one in bar.findChildren(QLabel) if one.isVisible()]
     assert [button.text() for button in (bar.connect_button, bar.open_button, bar.look_button)] == [
         "Connect to a cluster…", "Open another store…", "Open store, read-only…"
     ]  # fmt: skip
@@ -429,7 +449,7 @@ def test_each_way_in_is_the_action_of_the_menus(elsewhere, qtbot, button, action
     bar = elsewhere(RECENT)
     run = []
     for action_id in ("broker.connect", "broker.open_store", "file.look_at_store", "broker.switch"):
-        bar._actions.add(Action(action_id, "…", partial(run.append, action_id), "Broker"))
+        page_of(bar).context.actions.add(Action(action_id, "…", partial(run.append, action_id), "Broker"))
     qtbot.mouseClick(getattr(bar, button), Qt.MouseButton.LeftButton)
     assert run == [action]
 
@@ -437,9 +457,7 @@ def test_each_way_in_is_the_action_of_the_menus(elsewhere, qtbot, button, action
 def test_a_connection_that_is_made_meanwhile_is_listed_when_the_page_is_shown_again(elsewhere):
     known = RECENT[:1]
     bar = elsewhere(known)
-    view = bar.parentWidget()
-    while not isinstance(view, WelcomeView):
-        view = view.parentWidget()
+    view = page_of(bar)
     view.hide()
     known.append(RECENT[1])
     view.show()
@@ -449,12 +467,11 @@ def test_a_connection_that_is_made_meanwhile_is_listed_when_the_page_is_shown_ag
 @pytest.mark.parametrize(("height", "logo", "code"), [(1_000, True, 268), (700, False, None)])
 def test_in_a_low_window_the_program_and_the_logo_give_way_before_anything_is_scrolled(elsewhere, qtbot, height, logo, code):
     bar = elsewhere(RECENT)
-    view = bar.parentWidget()
-    while not isinstance(view, WelcomeView):
-        view = view.parentWidget()
+    view = page_of(bar)
     view.resize(1_040, height)
-    qtbot.waitUntil(lambda: view._scroll.verticalScrollBar().maximum() == 0)
-    assert view._logo.isVisible() == logo
+    qtbot.waitUntil(lambda: view.findChild(ScrolledPart).verticalScrollBar().maximum() == 0)
+    [picture] = [one for one in view.findChildren(QLabel) if one.maximumHeight() == LOGO_ROOM]
+    assert (picture.pixmap().isNull(), picture.isVisible()) == (False, logo)
     assert 138 <= view.connect_card.code_height <= 268
     if code is not None:
         assert view.connect_card.code_height == code

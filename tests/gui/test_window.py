@@ -6,14 +6,16 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
+from gui.main_window.live import LiveFeed
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
-from gui.widgets.toast import TOAST_WIDTH_MAX
+from gui.widgets.toast import TOAST_WIDTH_MAX, Toast
 from gui.words.text import UNKNOWN, CatalogueTranslator, tr
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
+from tests.support.shown_parts import elapse, words_of
 
 # ---- navigation --------------------------------------------------------------------------------------------------------
 
@@ -208,7 +210,7 @@ def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
     assert window.tool_bar.live_button.text() == "No data"
     assert window.tool_bar.live_button.property("role") == "ended"
     assert (window.status_bar.figures["In"], window.status_bar.figures["Out"]) == (UNKNOWN, UNKNOWN)
-    assert "—" in window.status_bar._process.text()
+    assert "Broker process —" in words_of(window.status_bar)
     assert all(item.is_old for item in window.side_bar.items.values())
     assert item.shown_state is None
     assert item.toolTip() == "33 topics, when the broker was last heard"
@@ -223,11 +225,11 @@ def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
     assert not item.is_old
 
 
-def test_figures_that_come_no_more_are_late(frame):
+def test_figures_that_come_no_more_are_late(frame, monkeypatch):
     frame.source.push()
     window = frame.window
-    window.live._monotonic = lambda: window.live._arrived_s + 31
-    window.broker._tick()
+    monkeypatch.setattr(LiveFeed, "age_ms", 31_000.0)
+    elapse(window.broker)
     assert window.tool_bar.live_button.text() == "Stale"
 
 
@@ -311,8 +313,9 @@ def test_a_notice_is_told_in_the_language_that_is_chosen(frame, qtbot):
     QCoreApplication.installTranslator(translator)
     try:
         qtbot.waitUntil(lambda: window.notices.toasts.shown_texts == ["1 个文件", "as it came"])
-        toast = window.notices.toasts._toasts[0]
-        assert (toast._words.text(), toast.action_button.text(), toast.close_button.toolTip()) == ("1 个文件", "查看", "关闭")
+        toast = window.toast_room.findChildren(Toast)[0]
+        assert "1 个文件" in words_of(toast).splitlines()
+        assert (toast.action_button.text(), toast.close_button.toolTip()) == ("查看", "关闭")
         assert [one.text for one in window.notices.toasts.kept] == ["as it came", "主题", "1 个文件"]
     finally:
         QCoreApplication.removeTranslator(translator)
@@ -330,14 +333,17 @@ def test_toasts_cover_nothing(frame, qtbot):
 
     def covered(part) -> bool:
         box = part.rect().translated(part.mapTo(window, QPoint()))
-        return any(box.intersects(toast.rect().translated(toast.mapTo(window, QPoint()))) for toast in toasts._toasts)
+        return any(
+            box.intersects(toast.rect().translated(toast.mapTo(window, QPoint())))
+            for toast in window.toast_room.findChildren(Toast)
+        )
 
     qtbot.waitUntil(lambda: window.area.height() < whole)
     assert not covered(window.area)
     assert not covered(window.status_bar)
-    one_line = toasts._toasts[0].height()
+    one_line = window.toast_room.findChild(Toast).height()
     window.notify("a reason " * 40, state=State.CRITICAL)
-    longer = toasts._toasts[1]
+    longer = window.toast_room.findChildren(Toast)[1]
     qtbot.waitUntil(lambda: longer.width() == TOAST_WIDTH_MAX)
     assert longer.height() > one_line
     qtbot.waitUntil(lambda: not covered(window.area) and not covered(window.status_bar))

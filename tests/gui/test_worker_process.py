@@ -167,11 +167,11 @@ def test_stopping_without_a_worker_says_stopped_at_once(qtbot: QtBot, worker: Wo
 class Child:
     """A `ChildProcess` that runs a script instead of ``main.py``."""
 
-    def __init__(self, qtbot: QtBot, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, qtbot: QtBot, folder: Path, monkeypatch: pytest.MonkeyPatch, **given: int) -> None:
         self._qtbot = qtbot
         self._script = folder / "main.py"
         monkeypatch.setattr(children, "_MAIN", self._script)
-        self.process = ChildProcess()
+        self.process = ChildProcess(**given)
         self.lines: list[str] = []
         self.ends: list[ChildEnd] = []
         self.process.line_read.connect(self.lines.append)
@@ -191,8 +191,8 @@ class Child:
 
 
 @pytest.fixture
-def child(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    made = Child(qtbot, tmp_path, monkeypatch)
+def child(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest):
+    made = Child(qtbot, tmp_path, monkeypatch, **getattr(request, "param", {}))
     yield made
     if made.process.is_running:
         made.process.cancel()
@@ -234,8 +234,8 @@ def test_a_cancelled_child_may_end_by_itself(child: Child):
     assert (end.cancelled, end.exit_code) == (True, 130)
 
 
-def test_a_child_that_ignores_the_request_is_killed_with_its_children(child: Child, monkeypatch: pytest.MonkeyPatch):
-    child.process._kill_timer.setInterval(300)
+@pytest.mark.parametrize("child", [{"grace_ms": 300}], indirect=True)
+def test_a_child_that_ignores_the_request_is_killed_with_its_children(child: Child):
     child.start("""
         import signal, subprocess, sys, time
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

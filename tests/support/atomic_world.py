@@ -236,11 +236,11 @@ class World:
                 if outcome.refusal in (Refusal.FENCED, Refusal.UNKNOWN_ID):
                     instance.identity = None
                 elif outcome.refusal is Refusal.OLD_EPOCH:
-                    assert self._outcome(number) == "aborted"
+                    assert self.outcome(number) == "aborted"
                     instance.ending = None
                     self.init(instance, again=True)
                 return
-            assert self._outcome(number) == ("committed" if commit else "aborted")
+            assert self.outcome(number) == ("committed" if commit else "aborted")
             transaction.answered = "committed" if commit else "aborted"
             if not is_lost and instance.ending is not None and instance.ending[0] == identity:
                 self._became(instance, outcome)
@@ -298,12 +298,12 @@ class World:
 
     def check(self) -> None:
         decisions = self._decisions()
-        applied = {number for number in range(len(self.transactions)) if self._outcome(number)}
+        applied = {number for number in range(len(self.transactions)) if self.outcome(number)}
         for queue in QUEUES:
             self._check_queue(queue, decisions, applied)
         for number, transaction in enumerate(self.transactions):
             if transaction.answered:
-                assert self._outcome(number) == transaction.answered, "an answered end never changes (15)"
+                assert self.outcome(number) == transaction.answered, "an answered end never changes (15)"
 
     def _check_queue(self, queue: QueueKey, decisions: dict[int, str], applied: set[int]) -> None:
         data = [entry for entry in self.log if entry.queue == queue]
@@ -349,7 +349,7 @@ class World:
                         found[number] = "committed" if record.committed else "aborted"
         return found
 
-    def _outcome(self, number: int) -> str:
+    def outcome(self, number: int) -> str:
         """How a transaction ended, as far as the state has applied it."""
         transaction = self.transactions[number]
         entry = self.state.ids.get(transaction.name)

@@ -36,7 +36,7 @@ class FakeReplay(FakeChild):
         self._journal: ReplayJournal | None = None
         self._items: Iterator[tuple[int, int, ReplayItem]] = iter(())
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._send_next)
+        self._timer.timeout.connect(self.send_next)
 
     def start(self, arguments: Sequence[str], first_line: str = "") -> None:
         super().start(arguments, first_line)
@@ -70,7 +70,8 @@ class FakeReplay(FakeChild):
         spool.close()
         return ReplayJournal(asked.journal)
 
-    def _send_next(self) -> None:
+    def send_next(self) -> None:
+        """Send the next one at once."""
         assert self._journal is not None
         following = next(self._items, None)
         if following is None or self._in_a_row >= self.asked.failures_max:

@@ -32,6 +32,8 @@ class FaultyDisk(Disk):
         self.allocate_error = 0
         self.write_error = 0
         self.syncs = 0
+        self.looks = 0
+        """Questions for its use."""
         self.used_percent = 10
         self.before_sync: Callable[[], None] = lambda: None
 
@@ -53,6 +55,7 @@ class FaultyDisk(Disk):
         super().write_at(descriptor, data, position)
 
     def usage(self, path: Path) -> tuple[int, int]:  # noqa: ARG002  as the real one
+        self.looks += 1
         return self.used_percent * 1_000_000, 100_000_000
 
 

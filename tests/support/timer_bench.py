@@ -80,12 +80,12 @@ class TimerBench:
         )
         if self.opened.precision_changed:
             self.precisions = history.to_json()
-        self.work = TimerWork(self.opened.store, source, history, put=self._put)
+        self.work = TimerWork(self.opened.store, source, history, put=self.put)
 
     def _holds_timers(self) -> bool:
         return self.store.max_offset(WHEEL_TIMER_TOPIC, 0) > 0
 
-    def _put(self, put: MessageToStore) -> PutResult:
+    def put(self, put: MessageToStore) -> PutResult:
         return self.store.put(put) if self.put_status is None else PutResult(self.put_status)
 
     def send(self, key: str, due_ms: int, *, cancels: str = "", topic: str = TOPIC, body: bytes = b"body") -> int | None:

@@ -17,8 +17,6 @@ from broker_core.engine.store.record_search import next_record
 from broker_core.platform import files
 
 _WINDOW_BYTES = 16 * 1024 * 1024
-_OVERLAP_BYTES = 5 * 1024 * 1024
-"""More than a record has, so that each lies wholly in one window."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,12 +43,13 @@ def keep_what_is_cut(log: CommitLog, end: int, place: Path, disk: Disk) -> bool:
 
 
 def _has_records(log: CommitLog, base: int, position: int, disk: Disk) -> bool:
-    mapped = log.map_at(base)
-    while mapped is not None and (position := disk.next_data(log.path(base), position)) < len(mapped):
-        stop = min(position + _WINDOW_BYTES, len(mapped))
-        if next_record(mapped[:stop], base, position) is not None:
+    mapped, path = log.map_at(base), log.path(base)
+    while mapped is not None and (position := disk.next_data(path, position)) < len(mapped):
+        # In a file system in memory a hole that is read through the mapping takes room, and is data from then on.
+        hole = disk.next_hole(path, position)
+        if next_record(mapped, base, position, hole) is not None:
             return True
-        position = stop if stop == len(mapped) else stop - _OVERLAP_BYTES
+        position = hole
     return False
 
 

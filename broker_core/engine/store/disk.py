@@ -90,6 +90,12 @@ class Disk:
             size = os.fstat(file.fileno()).st_size
             return holes.next_data(file.fileno(), position, size)
 
+    def next_hole(self, path: Path, position: int) -> int:
+        """First position from ``position`` on that lies in a hole; the file's size without one."""
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            return holes.next_hole(file.fileno(), position, size)
+
     def clear_behind(self, path: Path, position: int) -> None:
         """Make all bytes of a file from ``position`` on zero, on the disk too; bytes that are zero already cost nothing."""
         cleared = False

@@ -14,15 +14,18 @@ _MAGIC_START = SIZE.pack(MAGIC_V1)[:3]
 """Both magic codes begin so."""
 
 
-def next_record(data: memoryview, base: int, start: int) -> int | None:
+def next_record(data: memoryview, base: int, start: int, searched_to: int | None = None) -> int | None:
     """Position of the first record from ``start`` on that ends within some bytes; None without one.
 
     Args:
         data: The bytes.
         base: Physical offset of the first one.
         start: Position of the first byte that is searched.
+        searched_to: Position after the last byte that is searched, such as the begin of a hole; None: all bytes are.
     """
     stop = len(data) - FIXED_BYTES + 1
+    if searched_to is not None:
+        stop = min(stop, searched_to - MAGIC_POSITION - len(_MAGIC_START) + 1)
     for begin in range(start, stop, _SEARCH_BYTES):
         end = min(begin + _SEARCH_BYTES, stop) + MAGIC_POSITION + len(_MAGIC_START) - 1
         piece = bytes(data[begin + MAGIC_POSITION : end])

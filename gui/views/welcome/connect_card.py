@@ -125,15 +125,6 @@ class ConnectCard(Panel):
         """The chosen program."""
         return self.samples[max(self._tabs.currentIndex(), 0)]
 
-    def choose_sample(self, title: str) -> None:
-        """Choose a program of the family by its title, as the user would."""
-        self._tabs.setCurrentIndex([sample.title for sample in self.samples].index(title))
-
-    def choose_family(self, family: str) -> None:
-        """Choose `GRPC` or `REMOTING`, as the user would."""
-        self.families.choose(family)
-        self._family_chosen(family)
-
     def set_addresses(self, name_server: str, grpc: str, no_grpc: str) -> None:
         """Fill in ``host:port`` of the name server and of the gRPC port; ``no_grpc`` says why there is none of the latter."""
         self.families.set_refusal(GRPC, no_grpc)

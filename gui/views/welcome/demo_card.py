@@ -55,10 +55,6 @@ class DemoCard(Panel):
         chosen: DemoPace = self._pace.currentData()
         return chosen
 
-    def choose_pace(self, pace: DemoPace) -> None:
-        """Choose a pace, as the user would."""
-        self._pace.setCurrentIndex(self._pace.findData(pace))
-
     def set_can_play(self, can_play: bool) -> None:
         """Whether there is a broker to play against."""
         self._can_play = can_play

@@ -19,7 +19,7 @@ from broker_core.worker.questions.alerts import (
     SetAlertWebhook,
     TryAlertWebhook,
 )
-from monitoring import alert_store, database_file
+from monitoring import database_file
 from monitoring.alert_keeper import CHANGES_SHOWN, LOGGED_MAX, AlertKeeper
 from monitoring.alert_rules import DEFAULT_RULES, FOREVER, RULES_MAX, AlertRule, rules_from_json, rules_to_json
 from monitoring.alert_store import FILE_NAME, AlertStore
@@ -392,12 +392,12 @@ def test_a_change_that_another_process_makes_meanwhile_is_not_lost(start, tmp_pa
 
     def overtaken(store: AlertStore) -> list[AlertRule]:
         found = read(store)
-        if rest and store is keeper._store:
+        if rest:
             other.answer(PutAlertRules(rules_to_json([rest.pop()])))
         return found
 
-    monkeypatch.setattr(AlertStore, "rules", overtaken)
     other.answer(PutAlertRules(rules_to_json([SLOW])))
+    monkeypatch.setattr(AlertStore, "rules", overtaken)
     keeper.answer(PutAlertRules(rules_to_json([RULE])))
     assert not rest
     assert {"fast", "slow", "theirs"} <= {rule.rule_id for rule in rules(keeper)}
@@ -435,7 +435,8 @@ def test_a_database_that_another_process_is_making_is_waited_for(start, tmp_path
 
 def test_a_database_that_stays_locked_is_told(start, tmp_path, monkeypatch):
     monkeypatch.setattr(database_file, "OPEN_SECONDS", 0.0)
-    monkeypatch.setattr(alert_store, "BUSY_SECONDS", 0.0)
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **{**named, "timeout": 0.0}))
     blocker = sqlite3.connect(tmp_path / FILE_NAME, isolation_level=None)
     blocker.execute("BEGIN EXCLUSIVE")
     with pytest.raises(StoreError, match="database is locked"):

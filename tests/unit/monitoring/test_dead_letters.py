@@ -19,9 +19,10 @@ from monitoring.dead_letters import (
     waiting_retries,
 )
 from monitoring.letter_notes import RESENT, LetterNote
-from monitoring.payload.listed import NO_MASK, nothing_masked
+from monitoring.payload.listed import NO_MASK
 from monitoring.state import ClusterState
 from tests.support.fake_source import TAKEN_MS, fake_detail, fake_state
+from tests.support.masks import nothing_masked
 
 PROPERTIES = {"RETRY_TOPIC": "orders", "KEYS": "k", "TAGS": "t", "DELAY": "18", "UNIQ_KEY": "u", "region": "eu"}
 DETAIL = replace(fake_detail(256), topic="%DLQ%stock-worker", properties=PROPERTIES, reconsume_times=16, flag=7)

@@ -82,7 +82,6 @@ def test_a_request_gets_its_own_answer_when_answers_come_in_another_order():
             held_by, held = server.silent[0]
             held_by.send(held.reply(remark="late"))
             assert (await slow).remark == "late"
-            assert connection.pending_requests == 0
             connection.close()
             await connection.wait_closed()
 
@@ -232,8 +231,9 @@ def test_requests_that_wait_are_bounded():
             with pytest.raises(NetworkError, match="2 requests"):
                 await connection.request(RemotingCommand(ECHO))
             waiting[0].cancel()
-            await eventually(lambda: connection.pending_requests == 1)
-            assert (await connection.request(RemotingCommand(ECHO))).code == 0
+            await asyncio.wait([waiting[0]])
+            for _ in range(3):  # each leaves its place to the next
+                assert (await connection.request(RemotingCommand(ECHO))).code == 0
             waiting[1].cancel()
             connection.close()
             await connection.wait_closed()

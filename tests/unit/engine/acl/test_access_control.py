@@ -30,11 +30,15 @@ USER = Credentials("shop-user", "shop-secret")
 ADMIN = Credentials("administrator", "administrator")
 
 
+RECORDS: dict[int, bytes] = {}
+"""What the commit log holds, by position."""
+
+
 @pytest.fixture
 def access(tmp_path):
     path = tmp_path / "plain_acl.yml"
     path.write_text(RULES)
-    return AccessControl(path, clock=lambda: 5)
+    return AccessControl(path, clock=lambda: 5, record_at=RECORDS.get)
 
 
 def asked(access, code, fields=None, body=b"", *, by=USER, host="10.1.2.3"):
@@ -133,12 +137,12 @@ def test_bodies_are_looked_into(access, group, topic, allowed):
         ("audit", "orders", False),
     ],
 )
-def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(access, topic, real, allowed):
+def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(access, monkeypatch, topic, real, allowed):
     host = HostAddress(b"\x7f\x00\x00\x01", 1)
     properties = encode_properties({"REAL_TOPIC": real} if real else {})
     message = MessageToStore(topic, 0, 0, 0, 1, host, host, 0, 0, b"x", properties)
     record = encode_record(message, queue_offset=0, physical_offset=64, store_timestamp_ms=1)
-    access._record_at = lambda position: record if position == 64 else None
+    monkeypatch.setitem(RECORDS, 64, record)
     assert (asked(access, Q.END_TRANSACTION, {"commitLogOffset": "64"}) is None) is allowed
     assert (asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}) is None) is allowed
     send_back = {"offset": "64", "group": "shop"}
@@ -146,8 +150,8 @@ def test_ends_of_transactions_and_reads_by_id_are_checked_by_the_stored_message(
     assert asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "65"}) is None, "there is nothing to be seen"
 
 
-def test_what_cannot_be_read_is_for_administrators(access):
-    access._record_at = lambda _position: b"no record"
+def test_what_cannot_be_read_is_for_administrators(access, monkeypatch):
+    monkeypatch.setitem(RECORDS, 64, b"no record")
     assert "Need admin permission" in asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"})
     assert asked(access, Q.VIEW_MESSAGE_BY_ID, {"offset": "64"}, by=ADMIN) is None
 

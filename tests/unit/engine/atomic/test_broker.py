@@ -239,7 +239,7 @@ def test_a_transaction_that_is_open_for_too_long_is_aborted_and_the_producer_goe
             await producer.create_topic("orders", queues=1)
             producer.begin()
             await producer.send(Message("orders", b"slow"))
-            await eventually(lambda: broker._atomic.coordinator.timed_out == 1)
+            await eventually(lambda: broker.atomic.coordinator.timed_out == 1)
             with pytest.raises(AbortNeededError, match="open for longer"):
                 await producer.commit()
             with pytest.raises(AbortNeededError):
@@ -399,10 +399,11 @@ def test_a_queue_of_another_broker_is_refused_and_the_transaction_goes_on(tmp_pa
 
 def test_what_is_recorded_during_a_slow_snapshot_makes_the_next_one_due(tmp_path, monkeypatch):
     monkeypatch.setattr(atomic_service, "SNAPSHOT_TICKS", 1)
-    monkeypatch.setattr(atomic_service, "TICK_SECONDS", 3_600)
-    released, write = threading.Event(), SnapshotFiles.write
+    monkeypatch.setattr(atomic_service, "TICK_SECONDS", 0.01)
+    released, write, offsets = threading.Event(), SnapshotFiles.write, []
 
     def slow(files, data, offset):
+        offsets.append(offset)
         assert released.wait(60)
         write(files, data, offset)
 
@@ -411,17 +412,13 @@ def test_what_is_recorded_during_a_slow_snapshot_makes_the_next_one_due(tmp_path
     async def scenario():
         async with running(tmp_path) as broker, AtomicProducer(broker.name_server_address, "shop") as producer:
             await producer.create_topic("orders", queues=1)
-            broker.atomic._tick()
-            assert broker.atomic._writing is not None
+            await eventually(lambda: offsets)
             async with producer.transaction():
                 await producer.send(Message("orders", b"x"))
             end = broker.store.commit_log_max_offset
+            assert (len(offsets), offsets[0] < end) == (1, True)
             released.set()
-            await eventually(lambda: broker.atomic._writing is None)
-            assert broker.atomic._snapshot_at < end
-            broker.atomic._tick()
-            await eventually(lambda: broker.atomic._writing is None)
-            assert broker.atomic._snapshot_at == end
+            await eventually(lambda: offsets[-1] == end)
 
     asyncio.run(scenario())
 

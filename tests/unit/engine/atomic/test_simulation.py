@@ -85,7 +85,7 @@ def test_a_crash_behind_any_record_leaves_what_was_decided_before_it():
         world.log = world.log[:end]
         world.restart()
         world.check()
-        decided = tuple(world._outcome(number) for number in range(len(world.transactions)))
+        decided = tuple(world.outcome(number) for number in range(len(world.transactions)))
         outcomes.add(decided)
         settle(world)
     assert len(outcomes) > 6

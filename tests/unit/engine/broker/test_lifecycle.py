@@ -94,7 +94,9 @@ def test_settings_changed_at_run_time_outlive_the_broker(tmp_path):
         async with running(tmp_path) as broker, asking(broker.broker_address) as ask:
             assert broker.config.store.file_reserved_hours == 48
             assert (await ask(Q.SEND_MESSAGE_V2, send_fields("New"), b"x")).code == R.TOPIC_NOT_EXIST
-            assert broker._name_server_settings.is_on("orderMessageEnable")
+            names = await connect(broker.name_server_address)
+            kept = await names.request(RemotingCommand(Q.GET_NAMESRV_CONFIG), 10_000)
+            assert b"orderMessageEnable=true" in kept.body.splitlines()
 
     asyncio.run(scenario())
 

@@ -66,7 +66,7 @@ def test_an_offset_of_messages_that_are_cleaned_away_is_stored(bench, monkeypatc
     """A consumer that is slower than retention has it, and its next pull tells it where the queue begins."""
     for _ in range(3):
         bench.put()
-    bench.state.store._parts.queues.by_key["T", 0].min_offset = 2
+    monkeypatch.setattr(bench.state.store, "min_offset", lambda _topic, _queue_id: 2)
     assert bench.answer(PEER, Q.UPDATE_CONSUMER_OFFSET, GROUP | {"commitOffset": 1}).code == R.SUCCESS
     assert query(bench) == (R.SUCCESS, "1")
 

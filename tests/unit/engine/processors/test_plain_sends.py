@@ -99,7 +99,7 @@ def decode(frame: bytes) -> RemotingCommand:
 
 def logs(bench) -> bytes:
     store = bench.state.store
-    found = store._parts.commit_log.slice(0, store.commit_log_max_offset)
+    found = store.bytes_at(0, store.commit_log_max_offset)
     assert found is not None
     return bytes(found)
 

@@ -16,6 +16,7 @@ from broker_core.engine.nameserver.registration import TopicConfig
 from broker_core.engine.processors import pull_kernel
 from broker_core.engine.processors.pull_kernel import PullKernel
 from broker_core.engine.store import cold_read, reading
+from broker_core.engine.store.consume_queue import ConsumeQueue
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.native import lane_table
 from broker_core.native import pull_columns as p
@@ -121,9 +122,8 @@ def test_a_page_and_the_next_one_cost_one_read_of_units(served, monkeypatch):
     served.store.flush()
     served.learn()
     read = []
-    queue = served.store._parts.queues.by_key["T", 0]
-    units = type(queue).units
-    monkeypatch.setattr(type(queue), "units", lambda self, *asked: read.append(asked) or units(self, *asked))
+    units = ConsumeQueue.units
+    monkeypatch.setattr(ConsumeQueue, "units", lambda self, *asked: read.append(asked) or units(self, *asked))
     assert len(served.take(frame_of(queueOffset=100), frame_of(queueOffset=132, maxMsgNums=32))) == 2
     assert read == [(100, 64)]
     assert served.take(frame_of(queueOffset=164, maxMsgNums=32))
@@ -133,7 +133,7 @@ def test_a_page_and_the_next_one_cost_one_read_of_units(served, monkeypatch):
 def test_who_keeps_up_needs_no_read_of_units(served, monkeypatch):
     served.put(60)
     served.learn()
-    monkeypatch.setattr(type(served.store._parts.queues.by_key["T", 0]), "units", None)
+    monkeypatch.setattr(ConsumeQueue, "units", None)
     end = served.store.max_offset("T", 0)
     (answer,) = served.take(frame_of(queueOffset=end - 3))
     assert int(decode(answer).ext_fields["nextBeginOffset"]) == end
@@ -192,7 +192,7 @@ def test_records_beyond_the_reach_of_memory_are_left_to_python(served):
     served.put(50)
     served.learn()
     assert served.take(frame_of())
-    served.store._reads._limits.memory_reach_bytes = 100
+    served.store.reconfigure(replace(served.bench.state.config.store, access_in_memory_max_ratio_percent=0))
     assert not served.take(frame_of())
 
 
@@ -247,7 +247,7 @@ def test_a_pull_of_more_than_the_kernel_lists_is_left_to_python(served):
     served.put(50)
     config = served.bench.state.config
     store = replace(config.store, max_transfer_count_in_memory=p.PIECES_MAX + 1)
-    served.store._reads.take_settings(store)
+    served.store.reconfigure(store)
     served.bench.state.config = replace(config, store=store)
     served.learn(maxMsgNums=2000)
     assert not served.take(frame_of(maxMsgNums=2000))
@@ -275,7 +275,7 @@ def test_a_fault_of_the_disk_is_left_to_the_general_way(served, monkeypatch):
         raise OSError(5, "broken")
 
     with monkeypatch.context() as broken:
-        broken.setattr(type(served.store._parts.queues.by_key["T", 0]), "units", fail)
+        broken.setattr(ConsumeQueue, "units", fail)
         assert not served.take(frame_of(queueOffset=100))
     assert served.take(frame_of(queueOffset=100))
 

@@ -214,12 +214,12 @@ def test_one_queue_of_a_group_that_is_offline_is_set_where_it_is_told(bench):
 
 
 @pytest.mark.parametrize("offset", [0, 1, 9, 1 << 62])
-def test_no_queue_is_set_before_its_begin_or_behind_its_end(bench, offset):
+def test_no_queue_is_set_before_its_begin_or_behind_its_end(bench, monkeypatch, offset):
     bench.state.topics.ensure("T", queues=1)
     bench.state.groups.find("CG")
     for _ in range(8):
         bench.put()
-    bench.state.store._parts.queues.by_key["T", 0].min_offset = 2
+    monkeypatch.setattr(bench.state.store, "min_offset", lambda _topic, _queue_id: 2)
     fields = {"topic": "T", "group": "CG", "timestamp": 0, "isForce": "true", "queueId": 0, "offset": offset}
     answer = bench.answer(TOOL, Q.INVOKE_BROKER_TO_RESET_OFFSET, fields)
     assert (answer.code, answer.remark) == (R.SYSTEM_ERROR, f"Target offset {offset} not in consume queue range [2-8]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,7 +12,8 @@ import pytest
 
 from broker_core.engine.processors import dispatcher as dispatcher_module
 from broker_core.engine.processors.send_reads import SendReads
-from broker_core.engine.store.write_gate import WriteRefusal
+from broker_core.engine.store.disk import Disk
+from broker_core.engine.tables.latency import LatencyWindow
 from broker_core.errors import FrameError, RequestRefusedError
 from broker_core.native import lane_table
 from broker_core.native import send_columns as s
@@ -85,8 +87,8 @@ def kernel_bench(root, monkeypatch, kind: str, durable=None, **settings):
     with broker_bench(root, **settings) as bench:
         plain = bench.dispatcher.plain
         if kind != "none":
-            puts = bench.state.store.plain_puts(library() if kind == "machine code" else None)
-            plain.reads = SendReads(bench.state, bench.dispatcher.send, plain.send_codec, puts, durable)
+            bench.puts = bench.state.store.plain_puts(library() if kind == "machine code" else None)
+            plain.reads = SendReads(bench.state, bench.dispatcher.send, plain.send_codec, bench.puts, durable)
         yield bench
 
 
@@ -113,21 +115,17 @@ def taught(bench, *, kinds=(BINARY, JSON), queues=(0, 1, 2, 3)) -> BytesPeer:
 
 def calls_of(bench, monkeypatch) -> list[int]:
     """Why the kernel stops from now on."""
-    found, puts = [], bench.dispatcher.plain.reads._puts
-    run = puts.run
-    monkeypatch.setattr(puts, "run", lambda: found.append(run()) or found[-1])
+    found = []
+    run = bench.puts.run
+    monkeypatch.setattr(bench.puts, "run", lambda: found.append(run()) or found[-1])
     return found
 
 
 def all_of(bench) -> tuple[object, ...]:
     """What sends leave in a broker."""
     store = bench.state.store
-    log = bytes(store._parts.commit_log.slice(0, min(store.commit_log_max_offset, 1 << 20)) or b"")
-    with store._parts.lock:  # otherwise the thread that writes queues moves their tails meanwhile
-        queues = {
-            (queue.topic, queue.queue_id): (queue.max_offset, queue.last_store_ms, queue.units(0, queue.max_offset))
-            for queue in store._parts.queues
-        }
+    log = bytes(store.bytes_at(0, min(store.commit_log_max_offset, 1 << 20)) or b"")
+    queues = {key: (store.standing(*key), store.unit_bytes(*key, 0, store.max_offset(*key))) for key in store.queues()}
     counters = bench.state.counters
     counted = {name: (one.puts, one.put_messages, one.put_bytes) for name, one in counters.topics.items()}
     total = (counters.puts, counters.put_messages, counters.put_bytes, counters.put_failed)
@@ -136,7 +134,13 @@ def all_of(bench) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_read_leaves_and_answers_what_its_sends_would_one_by_one(tmp_path, monkeypatch, kind, seed):
-    randomness = random.Random(seed)
+    randomness, latencies, add = random.Random(seed), Counter(), LatencyWindow.add
+
+    def noted(window, seconds, now_s, count=1) -> None:
+        latencies[id(window)] += count
+        add(window, seconds, now_s, count)
+
+    monkeypatch.setattr(LatencyWindow, "add", noted)
     with (
         kernel_bench(tmp_path / "short", monkeypatch, kind) as short,
         kernel_bench(tmp_path / "long", monkeypatch, "none") as long,
@@ -155,8 +159,7 @@ def test_a_read_leaves_and_answers_what_its_sends_would_one_by_one(tmp_path, mon
             peer.received = other.received = b""
             if number % 20 == 0 or number == READS - 1:
                 assert all_of(short) == all_of(long)
-        latencies = [sum(map(sum, bench.state.counters.put_latency._counts)) for bench in (short, long)]
-        assert latencies[0] == latencies[1] == short.state.counters.puts
+        assert [latencies[id(bench.state.counters.put_latency)] for bench in (short, long)] == [short.state.counters.puts] * 2
         assert {s.ALL, s.NOT_PLAIN, s.NO_LANE} <= set(stops)
 
 
@@ -195,7 +198,7 @@ def test_the_log_rolls_and_queues_grow_within_a_read_of_batches(bench, monkeypat
 def test_more_answers_than_have_room_leave_in_several_pieces(bench, monkeypatch):
     peer = taught(bench, kinds=[BINARY])
     stops = calls_of(bench, monkeypatch)
-    bench.dispatcher.plain.reads._puts.state[OUT_END] = 5_000
+    bench.puts.state[OUT_END] = 5_000
     serve(bench, peer, b"".join(frame_of(opaque=opaque) for opaque in range(100)))
     assert [answer.opaque for answer in peer.answers()] == list(range(100))
     assert (set(stops), peer.requests_in) == ({s.OUT_FULL, s.GO_ON, s.ALL}, 100)
@@ -235,7 +238,7 @@ def test_a_fault_of_one_who_is_told_loses_no_answer(bench, monkeypatch, caplog):
     def fail(*_args) -> None:
         raise RuntimeError("a listener is broken")
 
-    monkeypatch.setattr(bench.dispatcher.plain.reads._store, "tell_arrivals", fail)
+    monkeypatch.setattr(bench.state.store, "tell_arrivals", fail)
     serve(bench, peer, frame_of(opaque=5))
     assert [answer.opaque for answer in peer.answers()] == [5]
     assert "a listener is broken" in caplog.text
@@ -350,24 +353,23 @@ def test_a_queue_that_goes_while_its_topic_stays_is_not_put_to(bench, monkeypatc
 
 
 def test_settings_that_change_count_for_the_next_send(bench, monkeypatch):
-    peer, config = taught(bench), bench.state.config
+    peer, most = taught(bench), bench.state.config.store.max_message_bytes
     frame = frame_of(body=b"x" * 100)
-    small = replace(config, store=replace(config.store, max_message_bytes=99))
-    for listener in bench.dispatcher.settings._listeners:
-        listener(small)
+    bench.dispatcher.settings.change({"maxMessageSize": "99"})
     for number in range(3):
         stops, code = stops_at(bench, monkeypatch, peer, frame)
         assert (stops[-1], code) == (s.NOT_PLAIN if number else s.NO_LANE, R.MESSAGE_ILLEGAL)
-    for listener in bench.dispatcher.settings._listeners:
-        listener(replace(config, permission=4))
-    assert stops_at(bench, monkeypatch, peer, frame) == ([s.NO_LANE], R.SUCCESS)
+    bench.dispatcher.settings.change({"maxMessageSize": str(most)})
+    assert stops_at(bench, monkeypatch, peer, frame) == ([s.NO_LANE, s.ALL], R.SUCCESS)
 
 
 def test_a_store_that_takes_nothing_refuses(bench, monkeypatch):
     peer = taught(bench)
-    bench.state.store._parts.gate.refuse(WriteRefusal.DISK_USE, "the disk is full")
+    monkeypatch.setattr(Disk, "usage", lambda _disk, _path: (99, 100))
+    bench.state.store.clean()
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.NOT_PLAIN], R.SERVICE_NOT_AVAILABLE)
-    bench.state.store._parts.gate.withdraw(WriteRefusal.DISK_USE)
+    monkeypatch.setattr(Disk, "usage", lambda _disk, _path: (1, 100))
+    bench.state.store.clean()
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.ALL], R.SUCCESS)
 
 
@@ -403,14 +405,14 @@ def test_an_address_of_sixteen_bytes_is_left_to_python(bench, monkeypatch):
 def test_a_topic_that_somebody_hears_every_message_of_is_left_to_python(bench, monkeypatch):
     peer, heard = taught(bench), []
     bench.state.store.add_arrival_listener(heard.append, ("T",))
-    bench.dispatcher.plain.reads._puts.lanes.forget()
+    bench.puts.lanes.forget()
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.NO_LANE], R.SUCCESS)
     assert len(heard) == 1
 
 
 def test_units_that_are_not_written_for_long_are_written_by_the_put(bench, monkeypatch):
     peer, parts = taught(bench), bench.state.store._parts
-    bench.dispatcher.plain.reads._puts.state[s.UNWRITTEN_MAX] = 10
+    bench.puts.state[s.UNWRITTEN_MAX] = 10
     serve(bench, peer, b"".join(frame_of() for _ in range(12)))
     assert parts.queues.get_or_add("T", 0).unwritten_units == 0
 
@@ -429,7 +431,7 @@ def test_sends_that_are_never_plain_are_tried_seldom(bench, monkeypatch):
 
 def test_a_forgotten_table_is_made_again(bench, monkeypatch):
     peer = taught(bench)
-    bench.dispatcher.plain.reads._puts.lanes.forget()
+    bench.puts.lanes.forget()
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.NO_LANE], R.SUCCESS)
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.NO_LANE, s.ALL], R.SUCCESS)
     assert stops_at(bench, monkeypatch, peer, frame_of()) == ([s.ALL], R.SUCCESS)
@@ -481,7 +483,7 @@ def test_a_client_is_shown_as_its_last_send_says(bench):
 def test_lanes_and_their_ends_stay_within_a_table_that_fills(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(lane_table, "LANES_MAX", 3)
     with kernel_bench(tmp_path, monkeypatch, kind) as bench:
-        peer, table = BytesPeer(), bench.dispatcher.plain.reads._puts.lanes
+        peer, table = BytesPeer(), bench.puts.lanes
         for number in range(12):
             serve(bench, peer, frame_of(e=str(number % 4), k="false" if number % 3 else "true") * 2)
             assert len(table) <= 3

@@ -7,12 +7,14 @@ import pytest
 
 from broker_core.config import StoreConfig
 from broker_core.engine.store.cleanup import CleanDecision, Cleaned, Trigger, count_to_delete, decide, parse_hours
+from broker_core.engine.store.commit_log import CommitLog
 from broker_core.engine.store.results import GetStatus, PutStatus
 from broker_core.errors import StoreError, StoreReadOnlyError, UsageError
 from broker_core.platform import replacing
 from broker_core.protocol.message.record import decode_record
 from tests.support.store_bench import BROKEN, LOG_FILE_BYTES, message
 from tests.support.store_check import log_records
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.usefixtures("both_platforms")
 
@@ -136,17 +138,27 @@ def file_count(bench, name: str) -> int:
     return sum(path.is_file() for path in (bench.root / name).rglob("*"))
 
 
+OFTEN = {"clean_interval_ms": 1, "flush_consume_queue_interval_ms": 10}
+"""The store looks for what is to be cleaned a hundred times a second."""
+
+
+def tended(bench) -> None:
+    """Wait until the store has looked at its disk and cleaned: a look asks for the use of the disk at most four times."""
+    before = bench.disk.looks
+    wait_until(lambda: bench.disk.looks >= before + 9)
+
+
 def test_files_past_their_time_go_in_the_hour_given_and_queues_and_index_follow(bench):
-    with bench.open() as store:
+    with bench.open(**OFTEN) as store:
         fill(bench, store)
         at_hour(bench, 3)
         age(bench, 1)
         age(bench, 72, count=2)
-        store._parts._tend_disk()
+        tended(bench)
         assert store.commit_log_min_offset == 0
         at_hour(bench, 4)
         queues, index = file_count(bench, "consumequeue"), file_count(bench, "index")
-        store._parts._tend_disk()
+        tended(bench)
         assert store.commit_log_min_offset == 2 * LOG_FILE_BYTES
         assert file_count(bench, "consumequeue") < queues
         assert file_count(bench, "index") < index
@@ -168,28 +180,28 @@ def test_a_crash_after_cleaning_changes_nothing(bench):
 
 
 def test_a_very_full_disk_takes_files_before_their_time_and_puts_resume(bench):
-    with bench.open() as store:
+    with bench.open(**OFTEN) as store:
         fill(bench, store)
         age(bench, 1)
         at_hour(bench, 12)
         bench.disk.used_percent = 91
-        store._parts._tend_disk()
+        tended(bench)
         assert store.commit_log_min_offset == store.commit_log_max_offset // LOG_FILE_BYTES * LOG_FILE_BYTES
         assert store.put(message()).status is PutStatus.SERVICE_NOT_AVAILABLE
         assert "91 % full, more than 90 %" in store.write_refusal
         bench.disk.used_percent = 80
-        store._parts._tend_disk()
+        tended(bench)
         assert store.put(message(queue_id=9)).status is PutStatus.PUT_OK
 
 
 def test_a_disk_above_the_ratio_deletes_old_files_at_any_hour(bench):
-    with bench.open() as store:
+    with bench.open(**OFTEN) as store:
         fill(bench, store)
         at_hour(bench, 12)
         age(bench, 1)
         age(bench, 80, count=1)
         bench.disk.used_percent = 76
-        store._parts._tend_disk()
+        tended(bench)
         assert store.commit_log_min_offset == LOG_FILE_BYTES
 
 
@@ -243,19 +255,19 @@ def test_a_queue_that_lost_all_its_messages_begins_at_its_end(bench):
 
 
 def test_a_file_that_cannot_be_deleted_is_named_and_the_store_goes_on(bench, monkeypatch):
-    with bench.open() as store:
+    with bench.open(**OFTEN) as store:
         fill(bench, store)
         age(bench, 100)
         path = min((bench.root / "commitlog").iterdir())
 
-        def fail() -> list[int]:
+        def fail(_log: CommitLog) -> list[int]:
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(store._parts.commit_log, "modified_ms", fail)
+        monkeypatch.setattr(CommitLog, "modified_ms", fail)
         with pytest.raises(StoreError, match=r"0{20} cannot be looked at: Permission denied"):
             store.clean()
         bench.disk.used_percent = 80
-        store._parts._tend_disk()
+        tended(bench)
         assert store.put(message()).status is PutStatus.PUT_OK
 
 

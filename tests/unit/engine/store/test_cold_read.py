@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from broker_core.engine.store import cold_read
-from broker_core.engine.store.cold_read import ResidentPieces, bring_to_memory, is_in_memory, joined
+from broker_core.engine.store.cold_read import ResidentPieces, joined
 from broker_core.engine.store.results import LogPlace
 from broker_core.platform import page_cache
 from tests.support.store_bench import LOG_FILE_BYTES, message
@@ -65,11 +67,11 @@ def test_what_was_just_written_is_in_memory_and_can_be_read(store):
 
 
 def test_pages_that_are_missing_are_asked_for_once_for_records_side_by_side(store, monkeypatch):
-    log, places = store._parts.commit_log, places_of(store)
+    places = places_of(store)
     asked = []
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
     monkeypatch.setattr(page_cache, "is_resident", lambda *range_: asked.append(range_) or False)
-    assert not is_in_memory(log, places)
+    assert not store.is_in_memory(places)
     assert asked == [(0, places[-1].physical_offset + places[-1].size)]
 
 
@@ -79,7 +81,7 @@ def test_each_of_two_pieces_that_lie_apart_is_asked_for(store, monkeypatch):
     monkeypatch.setattr(cold_read, "address", lambda _mapped: 0)
     monkeypatch.setattr(cold_read, "_GAP_BYTES", 100)
     monkeypatch.setattr(page_cache, "is_resident", lambda *range_: asked.append(range_) or range_ == first)
-    assert not is_in_memory(store._parts.commit_log, [first, last])
+    assert not store.is_in_memory([first, last])
     assert asked == [first, last]
 
 
@@ -98,20 +100,23 @@ def test_what_follows_is_asked_for_half_a_read_ahead_further_on(store, monkeypat
 
 def test_without_a_system_that_can_tell_everything_counts_as_in_memory(store, monkeypatch):
     monkeypatch.setattr(page_cache, "is_resident", page_cache.plain_is_resident)
-    assert is_in_memory(store._parts.commit_log, places_of(store))
+    assert store.is_in_memory(places_of(store))
 
 
-def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(store):
-    places = places_of(store)
-    store._parts.commit_log.path(0).unlink()
-    store._parts.commit_log._maps.clear()
-    assert is_in_memory(store._parts.commit_log, places)
+def test_a_file_that_was_deleted_counts_as_in_memory_and_cannot_be_read(bench, store):
+    places = places_of(store, 10)
+    store.flush()
+    path = min((bench.root / "commitlog").iterdir())
+    os.utime(path, (0, 0))
+    assert store.clean().log_files == 1
+    assert not path.exists()
+    assert store.is_in_memory(places)
     with pytest.raises(FileNotFoundError):
-        bring_to_memory(store._parts.commit_log, places)
+        store.bring_to_memory(places)
 
 
 def test_reading_stops_where_the_file_ends(store):
-    bring_to_memory(store._parts.commit_log, [LogPlace(store._parts.commit_log.file_bytes - 10, 50)])
+    store.bring_to_memory([LogPlace(LOG_FILE_BYTES - 10, 50)])
 
 
 # ---- pieces that are remembered ----

@@ -33,8 +33,8 @@ def write(queue: ConsumeQueue) -> None:
     queue.written(pending)
 
 
-def reloaded(queue: ConsumeQueue) -> ConsumeQueue:
-    again = ConsumeQueue("T", 0, queue._files.directory, queue.file_bytes, Disk(), read_only=True, rows=QueueRows())
+def reloaded(directory, queue: ConsumeQueue) -> ConsumeQueue:
+    again = queue_in(directory, file_bytes=queue.file_bytes, read_only=True)
     again.load()
     return again
 
@@ -55,7 +55,7 @@ def test_the_end_is_found_again(tmp_path, count):
     queue = queue_in(tmp_path / "q")
     append(queue, 0, count)
     write(queue)
-    again = reloaded(queue)
+    again = reloaded(tmp_path / "q", queue)
     assert (again.min_offset, again.max_offset) == (0, count)
     assert [again.unit(number) for number in range(count)] == [unit(number) for number in range(count)]
     assert again.unit(count) is None
@@ -68,7 +68,7 @@ def test_a_unit_with_many_zeros_does_not_end_a_queue(tmp_path):
         queue.next_offset(1)
         queue.append(physical, size, code, 1)
     write(queue)
-    assert reloaded(queue).max_offset == 5
+    assert reloaded(tmp_path / "q", queue).max_offset == 5
 
 
 def test_units_span_memory_and_disk_but_not_files(tmp_path):
@@ -90,7 +90,7 @@ def test_blanks_fill_the_file_before_a_late_start(tmp_path):
     (path,) = (tmp_path / "q").iterdir()
     assert path.name == f"{400:020d}"
     assert path.read_bytes()[:60] == PRE_BLANK * 3
-    assert reloaded(queue).max_offset == 26
+    assert reloaded(tmp_path / "q", queue).max_offset == 26
     assert queue.unit(24) == unit(24)
 
 
@@ -103,7 +103,7 @@ def test_a_cut_clears_the_files(tmp_path):
     assert not any((tmp_path / "q" / f"{200:020d}").read_bytes()[60:])
     append(queue, 13, 2)
     write(queue)
-    assert reloaded(queue).max_offset == 15
+    assert reloaded(tmp_path / "q", queue).max_offset == 15
 
 
 def test_a_read_only_queue_is_cut_in_memory_only(tmp_path):
@@ -126,7 +126,7 @@ def test_missing_files_in_the_middle_are_noticed(tmp_path, lost):
     append(queue, 0, 45)
     write(queue)
     (tmp_path / "q" / f"{lost * 200:020d}").unlink()
-    assert reloaded(queue).is_damaged
+    assert reloaded(tmp_path / "q", queue).is_damaged
 
 
 def test_removal_takes_the_directories_with_it(tmp_path):
@@ -159,7 +159,8 @@ class QueueMachine(RuleBasedStateMachine):
         from pathlib import Path
 
         self.place = tempfile.TemporaryDirectory()
-        self.queue = queue_in(Path(self.place.name) / str(directory))
+        self.directory = Path(self.place.name) / str(directory)
+        self.queue = queue_in(self.directory)
         self.model: list[QueueUnit] = []
 
     @rule(count=st.integers(1, 30))
@@ -181,7 +182,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         write(self.queue)
-        fresh = queue_in(self.queue._files.directory)
+        fresh = queue_in(self.directory)
         fresh.load()
         self.queue = fresh
 

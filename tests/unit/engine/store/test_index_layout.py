@@ -82,7 +82,7 @@ def test_zeros_that_look_like_a_first_item_do_not_move_the_slots(bench):
     with bench.open() as store:
         properties = b"UNIQ_KEY\x0100000000000000000000000000000001\x02KEYS\x01k1 k2"
         store.put(message(topic="RMQ_SYS_TRANS_HALF_TOPIC", properties=properties))
-        store._parts.index.catch_up()
+        store.flush()
     data = np.frombuffer(next((bench.root / "index").iterdir()).read_bytes(), dtype=np.uint8)
     assert np.flatnonzero(slots_of(data, INDEX_SLOTS)).tolist() == [17, 18, 27]
     assert slot_count(data) == INDEX_SLOTS

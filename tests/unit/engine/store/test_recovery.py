@@ -18,6 +18,10 @@ from tests.support.store_check import check_closed_store, log_records
 
 pytestmark = pytest.mark.usefixtures("both_ways", "both_platforms")
 
+PAGE_BYTES = 4096
+BLOCK_BYTES = 512
+"""Of ``st_blocks``."""
+
 
 @pytest.fixture(params=["machine code", "python"], autouse=True)
 def scanned_by(request, monkeypatch):
@@ -282,6 +286,46 @@ def test_records_behind_a_damaged_place_are_cut_and_kept_beside_the_store(bench,
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {row["physicalOffset"] for row in rows} == kept
     check_closed_store(bench.root)
+
+
+def write_with_holes(path, data: bytes) -> None:
+    """Write a file as copies that leave out zeros do."""
+    with path.open("wb") as file:
+        file.truncate(len(data))
+        for start in range(0, len(data), PAGE_BYTES):
+            if any(data[start : start + PAGE_BYTES]):
+                file.seek(start)
+                file.write(data[start : start + PAGE_BYTES])
+
+
+def test_a_record_behind_a_damaged_place_is_kept_also_where_its_zeros_are_a_hole(bench):
+    with bench.open(commit_log_file_bytes=1 << 20) as store:
+        first = store.put(message(b"lost"))
+        store.put(message(bytes(300_000)))
+    path = bench.root / "commitlog" / f"{0:020d}"
+    data = bytearray(path.read_bytes())
+    data[first.physical_offset : first.wrote_bytes] = b"\xff" * first.wrote_bytes
+    write_with_holes(path, bytes(data))
+    (bench.root / "abort").touch()
+    (bench.root / "orbit.queues").unlink()  # so that nothing vouches for the log but the checkpoint
+    (bench.root / "checkpoint").unlink()
+    with bench.open() as store:
+        assert store.commit_log_max_offset == first.physical_offset
+    assert (bench.root / "orbit.cut").exists()
+
+
+@pytest.mark.parametrize("crashed", [False, True], ids=["after a clean stop", "after a crash"])
+def test_a_start_leaves_the_rest_of_the_log_file_a_hole(bench, crashed):
+    store = bench.open(commit_log_file_bytes=64 << 20)
+    store.put(message())
+    if crashed:
+        bench.crash(store)
+    else:
+        store.close()
+    path = bench.root / "commitlog" / f"{0:020d}"
+    before = path.stat().st_blocks
+    bench.open().close()
+    assert path.stat().st_blocks * BLOCK_BYTES <= before * BLOCK_BYTES + (1 << 20)
 
 
 def test_a_torn_end_without_records_behind_it_leaves_nothing_beside_the_store(bench):

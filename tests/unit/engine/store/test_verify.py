@@ -245,7 +245,7 @@ def test_a_clock_that_was_set_back_leaves_a_sound_index(bench, is_kept):
         for number in range(100):
             bench.clock.advance(-60_000)
             store.put(message(b"b" * 500, properties=b"KEYS\x01k%d" % number))
-        store._parts.index.catch_up()
+        store.flush()
         if not is_kept:
             store.flush()
             os.utime(log_file(bench, 0), (0, 0))
@@ -263,7 +263,7 @@ def test_items_that_are_not_counted_yet_are_sound(bench):
     with bench.open() as store:
         for number in range(3):
             store.put(message(properties=b"KEYS\x01k%d" % number))
-            store._parts.index.catch_up()
+            store.flush()
     path = next((bench.root / "index").iterdir())
     data = path.read_bytes()
     begin, _, first, _, used, counted = struct.unpack_from(">qqqqii", data)

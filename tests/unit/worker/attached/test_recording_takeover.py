@@ -115,7 +115,10 @@ def test_a_folder_that_cannot_be_locked_any_more_is_left_to_the_guest():
 
     history = Succession(guest, refuse, taken_over=lambda: None, look_seconds=QUICKLY)
     assert tried.wait(60)
-    history._thread.join(60)
+    for thread in threading.enumerate():
+        if thread.name == "await-recording":
+            thread.join(60)
+            assert not thread.is_alive()
     assert history.answer(ReadAlerts()) == "guest"
     history.close()
     assert guest.is_closed

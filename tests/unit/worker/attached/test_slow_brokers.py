@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.config import RemotingLimits
-from broker_core.errors import NetworkError
+from broker_core.errors import NetworkError, UsageError
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.names import SCHEDULE_TOPIC
 from broker_core.tools.search.cluster import ClusterSearch
@@ -235,8 +235,9 @@ async def test_what_waits_for_a_broker_is_given_up_at_once_and_the_rest_is_live_
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert queries._searches._open == {}
-        assert queries._follows._open == {}
+        for rest in (ContinueSearch(1), ContinueFollow(1)):
+            with pytest.raises(UsageError):
+                await queries.answer(rest)
 
 
 @deadlined
@@ -257,7 +258,8 @@ async def test_a_search_reads_the_others_while_one_is_silent_and_ends_when_it_is
             assert (hits.body_start, hits.is_over) == ([], False)
         assert manner.held
         assert await queries.answer(EndSearch(started.search_id)) == Done()
-        assert queries._searches._open == {}
+        with pytest.raises(UsageError):
+            await queries.answer(ContinueSearch(started.search_id))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from array import array
 
 import pytest
 
+from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.results import PutStatus
-from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.engine.tables.set_aside import dead_letter_of
 from broker_core.errors import StoreError
 from broker_core.worker.embedded import sampler as sampler_module
@@ -185,19 +185,22 @@ def test_what_was_damaged_at_the_start_is_an_event(engine: Engine):
     assert sampler.events() == []
 
 
-def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine):
+def test_a_refusal_of_writes_is_told_when_it_comes_and_when_it_goes(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     sampler = sampled(engine)
     next_figures(sampler, engine)
-    gate = engine.store._parts.gate
-    gate.refuse(WriteRefusal.DISK_USE, "the disk is full")
+    monkeypatch.setattr(Disk, "usage", lambda _disk, _path: (99, 100))
+    engine.store.clean()
+    refusal = engine.store.write_refusal
     next_figures(sampler, engine)
     next_figures(sampler, engine)
-    gate.withdraw(WriteRefusal.DISK_USE)
+    monkeypatch.setattr(Disk, "usage", lambda _disk, _path: (1, 100))
+    engine.store.clean()
     next_figures(sampler, engine)
     assert [(event.kind, event.text) for event in sampler.events()] == [
-        ("writes_refused", "the disk is full"),
+        ("writes_refused", refusal),
         ("writes_accepted", "The broker takes messages again"),
     ]
+    assert "99 % full" in refusal
 
 
 def test_a_message_that_was_set_aside_is_told_once(engine: Engine):

@@ -30,17 +30,21 @@ def journal():
     return Journal()
 
 
-@pytest.fixture
-def console(bench, journal):
+def console_of(bench, journal, put):
     return TimerConsole(
         bench.work,
         StoreSource(bench.store, bench.store.commit_log_max_offset),
-        put=bench._put,
+        put=put,
         journal=journal,
         clock=bench.clock,
         delay_max_ms=40 * DAY_MS,
         store_host=HOST,
     )
+
+
+@pytest.fixture
+def console(bench, journal):
+    return console_of(bench, journal, bench.put)
 
 
 def act(console, action, places, **more):
@@ -240,10 +244,10 @@ def test_without_its_record_an_action_does_nothing(bench, console, journal):
     assert bench.store.max_offset("rmq_sys_wheel_timer", 0) == 1
 
 
-def test_an_action_that_the_store_refuses_is_recorded_as_failed(bench, console, journal):
+def test_an_action_that_the_store_refuses_is_recorded_as_failed(bench, journal):
+    console = console_of(bench, journal, lambda _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE))
     bench.send("a", bench.clock() + HOUR)
     bench.turns()
-    console._put = lambda _message: PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
     with pytest.raises(StoreError, match="SERVICE_NOT_AVAILABLE"):
         act(console, "cancel", [place_of(console, "a")])
     assert [entry[0] for entry in journal.entries] == ["timer.cancel", "timer.cancel.failed"]
