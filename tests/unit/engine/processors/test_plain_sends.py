@@ -380,8 +380,10 @@ def test_what_was_remembered_is_bounded(bench, monkeypatch):
         for _time in range(2):
             assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number)))
             assert serve(bench, FramePeer(), frame_of(a=f"PG{number}", k=str(number), serialize_type=JSON))
-        for table in (codec._lanes, codec._ends, codec._json_ends, codec._json_lanes):
+        for table in (codec._ends, codec._json_ends):
             assert 0 < len(table) <= 8
+        for lanes in (codec._lanes, codec._json_lanes):  # those that machine code serves are forgotten
+            assert len(lanes) <= 8
     assert not serve(bench, FramePeer(), frame_of(k="P" * 2000, serialize_type=JSON))
     assert not serve(bench, FramePeer(), frame_of(a="P" * 2000))
 
