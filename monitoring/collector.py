@@ -125,15 +125,12 @@ class Collector:
         kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
+        totals |= _of_a_part(places, snapshot, unknown)
         # A part of such a topic is with a broker that does not answer: what the others have says less.
         in_part = (kept < 0) & bool(places.catalog.brokers)
         queue_read_ms = _read_ms(snapshot.queues, places.queue_count)
         topic_read_ms = _means(queue_read_ms, places.queue_topic, topic_count)
         offsets_read_ms = snapshot.totals.get(OFFSETS_READ_MS, math.nan)
-        if unknown[~places.group_is_system].any() or places.catalog.brokers_without_offsets:
-            totals["lag_messages"] = float("nan")
-        if places.catalog.brokers_untold or (snapshot.faults and not places.catalog.topics):
-            totals["dead_letters"] = float("nan")  # as in `ClusterState.is_blank`
         return ClusterState(
             catalog=places.catalog,
             taken_ms=taken_ms,
@@ -151,10 +148,8 @@ class Collector:
             topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
-            group_behind_ms=_frozen(
-                np.where(
-                    unknown | (of_groups.beyond > 0), np.nan, _most_behind(behind, lag, places.position_group, group_count)
-                )
+            group_behind_ms=_known_of(
+                _most_behind(behind, lag, places.position_group, group_count), ~unknown & (of_groups.beyond <= 0)
             ),
             group_got_rate=_known_of(
                 self._group_got_rate.add(taken_ms, groups["got_messages"], np.full(group_count, offsets_read_ms)), ~unknown
@@ -288,6 +283,16 @@ def _columns(columns: Columns, names: Sequence[str], length: int) -> Mapping[str
         if len(raw) != length * 8:
             raise CodecError(f"the worker's column {name} has {len(raw)} bytes, expected {length} items of 8", column=name)
         found[name] = np.frombuffer(raw, "<i8")
+    return found
+
+
+def _of_a_part(places: _Places, snapshot: Snapshot, unknown: NDArray[np.bool_]) -> dict[str, float]:
+    """Totals that are unknown, NaN, because some brokers have a part that they did not send."""
+    found = {}
+    if unknown[~places.group_is_system].any() or places.catalog.brokers_without_offsets:
+        found["lag_messages"] = float("nan")
+    if places.catalog.brokers_untold or (snapshot.faults and not places.catalog.topics):
+        found["dead_letters"] = float("nan")  # as in `ClusterState.is_blank`
     return found
 
 

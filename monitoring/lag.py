@@ -133,22 +133,24 @@ def robust_slopes(seconds: Floats, values: Floats) -> Floats:
     """
     if len(seconds) < 2 or seconds[-1] - seconds[0] < 1:
         return np.full(values.shape[1], np.nan)
-    step_s = max(1.0, float(seconds[-1] - seconds[0]) / STEPS_MAX)
-    steps = int((seconds[-1] - seconds[0]) / step_s + 1e-9)
-    at = np.interp(seconds[-1] - step_s * np.arange(steps, -1, -1.0), seconds, np.arange(len(seconds)))
-    low, share = at.astype(np.int64), (at % 1)[:, None]
-    even = values[low] * (1 - share) + values[np.minimum(low + 1, len(seconds) - 1)] * share
+    step_s, even = _evenly(seconds, values)
     first, second = _pairs(len(even))
     slopes = np.sort((even[second] - even[first]) / ((second - first) * step_s)[:, None], axis=0)
     return _middle(slopes)
 
 
 def _evenly(x: Floats, y: Floats) -> tuple[float, Floats]:
-    """Step of an even grid in seconds, at least 1, and the values on it; the newest sample is its last point."""
+    """Step of an even grid in seconds, at least 1, and the values on it; the newest sample is its last point.
+
+    ``y`` is [n], or [n, m] for m columns.
+    """
     span_s = float(x[-1] - x[0])
     step_s = max(1.0, span_s / STEPS_MAX)
     steps = int(span_s / step_s + 1e-9)
-    return step_s, np.interp(x[-1] - step_s * np.arange(steps, -1, -1.0), x, y)
+    at = np.interp(x[-1] - step_s * np.arange(steps, -1, -1.0), x, np.arange(len(x)))
+    low = at.astype(np.int64)
+    share = (at - low).reshape(-1, *[1] * (y.ndim - 1))
+    return step_s, y[low] * (1 - share) + y[np.minimum(low + 1, len(x) - 1)] * share
 
 
 def _steps_since_turn(values: Floats, step_s: float) -> int:

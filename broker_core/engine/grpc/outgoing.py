@@ -22,7 +22,7 @@ from broker_core.protocol.message.sys_flag import COMPRESSED
 from broker_core.protocol.retry_names import origin_of
 
 _UNPACKED_BYTES_MAX = 32 * 1024 * 1024
-"""A body that is larger is sent as it is stored; a connection takes no more than 64 MiB of answers."""
+"""A compressed body that is larger when unpacked is sent as it is stored: a connection holds at most 64 MiB of answers."""
 _DELAY_SECONDS = "TIMER_DELAY_SEC"
 
 
@@ -38,16 +38,11 @@ def outgoing(
         receipt_handle: Name of the delivery; empty for none.
         attempt: Number of the delivery, from 1; None for that of its retries.
     """
-    found, body, encoding = message.properties, message.body, pb.IDENTITY
-    if message.sys_flag & COMPRESSED:
-        try:
-            unpacked = decompress_body(message.sys_flag, message.body)
-        except CodecError:
-            unpacked = b""
-        if 0 < len(unpacked) <= _UNPACKED_BYTES_MAX:
-            body = unpacked
-        else:
-            encoding = pb.GZIP  # the client finds out what is wrong with it
+    found = message.properties
+    body = _unpacked(message)
+    encoding = pb.IDENTITY
+    if body is None:
+        body, encoding = message.body, pb.GZIP
     digest = pb.Digest(type=pb.MD5, checksum=hashlib.md5(body, usedforsecurity=False).hexdigest().upper())
     system = pb.SystemProperties(
         tag=found.get(props.TAGS),
@@ -72,6 +67,17 @@ def outgoing(
     )
     user = {name: value for name, value in found.items() if name not in HIDDEN}
     return pb.Message(topic=_resource(topic), user_properties=user, system_properties=system, body=body)
+
+
+def _unpacked(message: StoredMessage) -> bytes | None:
+    """The body as its producer gave it; None where the client must unpack it: it is damaged, or too large."""
+    if not message.sys_flag & COMPRESSED:
+        return message.body
+    try:
+        body = decompress_body(message.sys_flag, message.body)
+    except CodecError:
+        return None
+    return body if len(body) <= _UNPACKED_BYTES_MAX else None
 
 
 def _resource(topic: str) -> pb.Resource:

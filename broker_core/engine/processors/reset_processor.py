@@ -43,7 +43,7 @@ class ResetProcessor:
         """Have the members of a group move to the first messages at or after a time, or with a negative time to the end.
 
         Each member drops its queues, takes the offsets and commits them. Members that pop have no queues, and clients of gRPC
-        are not told: the broker then sets the offsets itself. For an offline group the answer is CONSUMER_NOT_ONLINE, upon
+        get no notice: the broker then sets the offsets itself. For an offline group the answer is CONSUMER_NOT_ONLINE, upon
         which tools commit the offsets themselves; only a request for one queue and one offset, which tools of 5.x send and do
         not repeat, is then carried out here.
         """

@@ -36,10 +36,10 @@ def _read_times(brokers: Sequence[BrokerFigures]) -> dict[str, float]:
 
 
 def _reported(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]:
-    told = [of.runtime for of in brokers]
-    if any(of.is_lost or not of.runtime or of.is_runtime_former for of in brokers) or not told:
+    runtimes = [of.runtime for of in brokers]
+    if any(of.is_lost or not of.runtime or of.is_runtime_former for of in brokers) or not runtimes:
         return _half_totals(brokers, now_ms)
-    totals = _store_totals(told)
+    totals = _store_totals(runtimes)
     producers = [of.producers for of in brokers]
     if None not in producers:
         # Each is connected to several brokers.
@@ -47,17 +47,17 @@ def _reported(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]
     # A slave has its own count: after its master's it would be a fall, and at the master's return a flood.
     has_masters = not any(of.no_master_ms for of in brokers)
     for name, key in _SUMS.items() if has_masters else ():
-        numbers = [whole_number(runtime.get(key)) for runtime in told]
+        numbers = [whole_number(runtime.get(key)) for runtime in runtimes]
         if None not in numbers:
             totals[name] = float(sum(number for number in numbers if number is not None))
     if has_masters and all(of.reads_of_others.others >= 0 for of in brokers):
         totals["got_messages"] = float(sum(of.reads_of_others.others for of in brokers))
         totals["console_messages"] = float(sum(of.console_got for of in brokers))
-    boots = [whole_number(runtime.get("bootTimestamp")) for runtime in told]
+    boots = [whole_number(runtime.get("bootTimestamp")) for runtime in runtimes]
     if None not in boots:
         totals["started_ms"] = float(min(boot for boot in boots if boot is not None))
-    for name, key in _OF_ONE.items() if len(told) == 1 else ():
-        number = whole_number(told[0].get(key))
+    for name, key in _OF_ONE.items() if len(runtimes) == 1 else ():
+        number = whole_number(runtimes[0].get(key))
         if number is not None:
             totals[name] = float(number)
     return totals | _half_totals(brokers, now_ms)

@@ -138,8 +138,6 @@ class ConsumersView(PageView):
         self.offsets = LazyTab(self._make_offsets)
         self.settings = LazyTab(lambda: StagedSettings(context, GROUP_SETTINGS), margin_top=Size.GAP, at_top=True)
         self.tabs = Parts()
-        # Beside the list there is room for all of them, which the list would take.
-        self.tabs.tabBar().setUsesScrollButtons(False)
         self._build()
         self.set_parts(grid=self.group_grid, find=self.search, detail=self.tabs)
         self._connect()
@@ -224,6 +222,8 @@ class ConsumersView(PageView):
         pages = (self._lag_page(), *clients, self.ownership, self.offsets, self.settings)
         for page in pages:
             self.tabs.addTab(page, "")
+        # Beside the list there is room for all of them, which the list would take.
+        self.tabs.tabBar().setUsesScrollButtons(False)
         self.content.addWidget(PaneSplitter((left, self.tabs), (GROUP_LIST_WIDTH, 680), grows=1), 1)
 
     def _lag_page(self) -> QWidget:

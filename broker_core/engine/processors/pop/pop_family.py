@@ -118,7 +118,7 @@ class PopFamily:
             self.outstanding.log.commit_fronts()
 
     def is_popped(self, topic: str, group: str) -> bool:
-        """Whether the clients of a group were told to pop a topic."""
+        """Whether the clients of a group pop a topic, because that mode was set for it."""
         mode = self.modes.get(topic, group)
         return mode is not None and mode.mode == POP
 

@@ -91,14 +91,14 @@ def test_names_are_told_before_anything_more_is_asked(tmp_path, engine):
         order = []
         ChannelWriter.is_idle = property(lambda self: next(looks, True))
         ChannelWriter.send = lambda self, message: (order.append(type(message).__name__), send(self, message))[1]
-        Sampling.start = lambda self: (sys.stderr.write(f"told {' '.join(order)}\\n"), start(self))[1]
+        Sampling.start = lambda self: (sys.stderr.write(f"sent {' '.join(order)}\\n"), start(self))[1]
     """)
-    told = re.compile(r"told (.*)\n")  # whole: the file is read while it is written
+    sent = re.compile(r"sent (.*)\n")  # whole: the file is read while it is written
     line = ["--connect", engine.wait_ready().name_server]
     with WorkerDriver(tmp_path / "attached", line, prelude=prelude) as worker:
         worker.wait(lambda: put_messages(worker) >= 0)
-        worker.wait(lambda: told.search(worker.error_log.read_text()))  # the window may have the figures before
-        assert told.search(worker.error_log.read_text())[1] == "Hello Stage Ready Catalog Snapshot"
+        worker.wait(lambda: sent.search(worker.error_log.read_text()))  # the window may have the figures before
+        assert sent.search(worker.error_log.read_text())[1] == "Hello Stage Ready Catalog Snapshot"
 
 
 def test_without_a_name_server_it_says_why_and_still_ends(tmp_path):
