@@ -105,6 +105,7 @@ class BrokerConfig:
     broker_id: int = _setting("brokerId", 0)
     listen_port: int = _setting("listenPort", 10911)
     name_server_port: int = _setting("namesrvPort", 9876)
+    busy_poll: Switch = _setting("orbitBusyPoll", "on")
     grpc: Switch = _setting("orbitGrpc", "on")
     grpc_port: int = _setting("grpcServerPort", 8081)
     bind_host: str = _setting("bindAddress", "127.0.0.1")

@@ -32,6 +32,7 @@ from broker_core.protocol.frame import (
     encode_parts,
 )
 from broker_core.protocol.signature import Credentials, sign
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.frame_file import FrameFile
 
@@ -79,6 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         on_open: Called once when the connection is open.
         budget: Room for large frames, shared with other connections; None on the client side.
         frame_directory: Where incomplete large frames are kept; see `FrameFile`.
+        busy_poll: Of the loop; told of each read. None on the client side.
 
     Attributes:
         remote_address: ``host:port`` of the peer.
@@ -99,12 +101,12 @@ class Connection(asyncio.BufferedProtocol):
     """
 
     __slots__ = (
-        "_budget", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory", "_handler",
-        "_heard_at", "_in_read", "_is_held_up", "_is_retired", "_limits", "_loop", "_on_open", "_opaque", "_pending",
-        "_read_buffer", "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent", "_unsent_body_bytes",
-        "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials", "express", "held_bytes",
-        "is_mute", "language", "last_active", "local_address", "partial_since", "remote_address", "requests_in",
-        "serialize_type", "version",
+        "_budget", "_busy_poll", "_close_callbacks", "_decoder", "_descriptor", "_flush_scheduled", "_frame_directory",
+        "_handler", "_heard_at", "_in_read", "_is_held_up", "_is_retired", "_limits", "_loop", "_on_open", "_opaque",
+        "_pending", "_read_buffer", "_reading_paused", "_rests", "_transport", "_turn_bytes_max", "_unsent",
+        "_unsent_body_bytes", "_waits_for_room", "bytes_in", "bytes_out", "close_reason", "connected_at", "credentials",
+        "express", "held_bytes", "is_mute", "language", "last_active", "local_address", "partial_since",
+        "remote_address", "requests_in", "serialize_type", "version",
     )  # fmt: skip
 
     def __init__(
@@ -115,6 +117,7 @@ class Connection(asyncio.BufferedProtocol):
         on_open: Callable[[Connection], None] | None = None,
         budget: FrameBudget | None = None,
         frame_directory: Path | None = None,
+        busy_poll: BusyPoll | None = None,
     ) -> None:
         self._handler = handler
         self._limits = limits
@@ -122,6 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._budget = budget
         self._frame_directory = frame_directory
+        self._busy_poll = busy_poll
         self._decoder = FrameDecoder(
             limits.frame_bytes_max, limits.frame_bytes_max if budget is None else limits.header_bytes_max
         )
@@ -402,6 +406,8 @@ class Connection(asyncio.BufferedProtocol):
             commands.close()
             self._in_read = False
             self._flush()
+            if self._busy_poll is not None:
+                self._busy_poll.served(len(data))
 
     def _is_turn_full(self) -> bool:
         return self._unsent_body_bytes >= self._turn_bytes_max or len(self._unsent) > _UNSENT_PARTS_MAX

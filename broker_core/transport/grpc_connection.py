@@ -28,6 +28,7 @@ from broker_core.protocol.grpc.framing import (
 )
 from broker_core.protocol.http2.connection import Headers, Http2Connection, Http2Error, Http2Limits, Stream
 from broker_core.protocol.http2.header_blocks import RESPONSE
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import peer_address
 from broker_core.transport.frame_budget import FrameBudget
 
@@ -234,6 +235,7 @@ class GrpcConnection(asyncio.Protocol):
         budget: Room for incomplete messages, shared with other connections.
         on_open: Called once when the connection is open.
         on_closed: Called once when it has ended.
+        busy_poll: Of the loop; told of each read.
 
     Attributes:
         remote_address: ``host:port`` of the client.
@@ -258,12 +260,14 @@ class GrpcConnection(asyncio.Protocol):
         budget: FrameBudget,
         on_open: Callable[[GrpcConnection], None],
         on_closed: Callable[[GrpcConnection], None],
+        busy_poll: BusyPoll | None = None,
     ) -> None:
         self._begin = begin
         self.limits = limits
         self.budget = budget
         self._on_open = on_open
         self._on_closed = on_closed
+        self._busy_poll = busy_poll
         self._loop = asyncio.get_running_loop()
         self.http2 = Http2Connection(self, Http2Limits(unsent_bytes_max=limits.unsent_bytes_max))
         self._transport: asyncio.Transport | None = None
@@ -317,6 +321,8 @@ class GrpcConnection(asyncio.Protocol):
         finally:
             self._in_read = False
             self._flush()
+            if self._busy_poll is not None:
+                self._busy_poll.served(len(data))
 
     def pause_writing(self) -> None:
         # A client that does not read its answers is not served further, because its answers would fill the memory.

@@ -13,6 +13,7 @@ from broker_core.config import RemotingLimits
 from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.grpc.framing import GrpcStatus
 from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.grpc_connection import Begin, GrpcCall, GrpcConnection
 from broker_core.transport.tls import HANDSHAKE_SECONDS, ServerTls
@@ -34,18 +35,29 @@ class GrpcServer:
         begin: Finds what serves a call.
         tls: Certificate with ALPN ``h2``, and whether plain text is served.
         limits: Bounds, as for remoting.
+        busy_poll: Of the loop; told of each read.
 
     Attributes:
         connections: Those that are open.
         refused_connections: How many were closed at once because ``connections_max`` was reached.
     """
 
-    def __init__(self, host: str, port: int, begin: Begin, *, tls: ServerTls, limits: RemotingLimits | None = None) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        begin: Begin,
+        *,
+        tls: ServerTls,
+        limits: RemotingLimits | None = None,
+        busy_poll: BusyPoll | None = None,
+    ) -> None:
         self._host = host_text(host)
         self._port = port
         self._begin = begin
         self._tls = tls
         self._limits = RemotingLimits() if limits is None else limits
+        self._busy_poll = busy_poll
         self._budget = FrameBudget(self._limits.partial_bytes_max)
         self._listener: TlsListener | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -94,7 +106,12 @@ class GrpcServer:
 
     def _new_connection(self) -> GrpcConnection:
         return GrpcConnection(
-            self._begin, self._limits, budget=self._budget, on_open=self._opened, on_closed=self.connections.discard
+            self._begin,
+            self._limits,
+            budget=self._budget,
+            on_open=self._opened,
+            on_closed=self.connections.discard,
+            busy_poll=self._busy_poll,
         )
 
     def _opened(self, connection: GrpcConnection) -> None:

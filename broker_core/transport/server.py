@@ -13,6 +13,7 @@ from pathlib import Path
 from broker_core.config import RemotingLimits
 from broker_core.protocol.addresses import address_of, host_text
 from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import Connection, Handler, end_all
 from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.tls import TlsServer
@@ -33,6 +34,7 @@ class RemotingServer:
         tls: Serves TLS handshakes; without it such connections are closed.
         on_connected: Called with each new connection before its first request.
         frame_directory: Where incomplete large frames are kept; see `FrameFile`.
+        busy_poll: Of the loop; told of each read.
 
     Attributes:
         refused_connections: How many were closed at once because ``connections_max`` was reached.
@@ -48,6 +50,7 @@ class RemotingServer:
         tls: TlsServer | None = None,
         on_connected: Callable[[Connection], None] | None = None,
         frame_directory: Path | None = None,
+        busy_poll: BusyPoll | None = None,
     ) -> None:
         self._host = host_text(host)
         self._port = port
@@ -56,6 +59,7 @@ class RemotingServer:
         self._budget = FrameBudget(self._limits.partial_bytes_max)
         self._on_connected = on_connected
         self._frame_directory = frame_directory
+        self._busy_poll = busy_poll
         self._tls = tls
         self._server: asyncio.Server | TlsListener | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -107,7 +111,12 @@ class RemotingServer:
 
     def _new_connection(self) -> Connection:
         return Connection(
-            self._handler, self._limits, on_open=self._opened, budget=self._budget, frame_directory=self._frame_directory
+            self._handler,
+            self._limits,
+            on_open=self._opened,
+            budget=self._budget,
+            frame_directory=self._frame_directory,
+            busy_poll=self._busy_poll,
         )
 
     def _opened(self, connection: Connection) -> None:

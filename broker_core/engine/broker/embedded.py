@@ -66,6 +66,7 @@ from broker_core.protocol.message.message_id import UniqueIdGenerator, offset_me
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.properties import UNIQUE_KEY
 from broker_core.protocol.signature import Credentials
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import Connection
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import own_client_tls, tls_server
@@ -156,6 +157,7 @@ class EmbeddedBroker:
         )
         self._accounts = None if self._access is None else AccountFile(self._access)
         self._limits = limits
+        self._busy_poll = BusyPoll() if config.busy_poll == "on" else None
         self._make_servers(limits)
         self._fast_server: RemotingServer | None = None
         self._grpc: GrpcEndpoint | None = None
@@ -197,9 +199,16 @@ class EmbeddedBroker:
             tls=tls,
             on_connected=self._connected,
             frame_directory=config.store.root,
+            busy_poll=self._busy_poll,
         )
         self._open_fast_port = partial(
-            open_fast_port, config, self._handle, limits=limits, tls=tls, on_connected=self._connected
+            open_fast_port,
+            config,
+            self._handle,
+            limits=limits,
+            tls=tls,
+            on_connected=self._connected,
+            busy_poll=self._busy_poll,
         )
 
     # ---- what a start makes known ----
@@ -255,7 +264,7 @@ class EmbeddedBroker:
             await self._name_server.start()
             await self._server.start()
             self._fast_server = await self._open_fast_port()
-            self._grpc = await open_grpc(self.config, limits=self._limits)
+            self._grpc = await open_grpc(self.config, limits=self._limits, busy_poll=self._busy_poll)
             self._show_name_server()
             self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)
             opened = partial(MessageStore.open, self.config.store, clock=self._clock, progress=_on_loop(progress))

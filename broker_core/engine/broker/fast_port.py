@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import Connection, Handler
 from broker_core.transport.server import RemotingServer
 from broker_core.transport.tls import TlsServer
@@ -29,6 +30,7 @@ async def open_fast_port(
     limits: RemotingLimits | None,
     tls: TlsServer | None,
     on_connected: Callable[[Connection], None],
+    busy_poll: BusyPoll | None = None,
 ) -> RemotingServer | None:
     """Listen on the second port; None if the first port was not chosen (0), or the second cannot be bound.
 
@@ -38,7 +40,14 @@ async def open_fast_port(
     if port <= 0:
         return None
     server = RemotingServer(
-        config.bind_host, port, handler, limits=limits, tls=tls, on_connected=on_connected, frame_directory=config.store.root
+        config.bind_host,
+        port,
+        handler,
+        limits=limits,
+        tls=tls,
+        on_connected=on_connected,
+        frame_directory=config.store.root,
+        busy_poll=busy_poll,
     )
     try:
         await server.start()

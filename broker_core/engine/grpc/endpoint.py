@@ -17,6 +17,7 @@ from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import PortInUseError
 from broker_core.protocol.grpc.framing import GrpcStatus
+from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.grpc_connection import CallHandler, GrpcCall, GrpcConnection
 from broker_core.transport.grpc_server import GrpcServer
 from broker_core.transport.tls import ServerTls, grpc_tls
@@ -55,8 +56,10 @@ class GrpcEndpoint:
         server: Its connections.
     """
 
-    def __init__(self, host: str, port: int, *, tls: ServerTls, limits: RemotingLimits | None) -> None:
-        self.server = GrpcServer(host, port, self._begin, tls=tls, limits=limits)
+    def __init__(
+        self, host: str, port: int, *, tls: ServerTls, limits: RemotingLimits | None, busy_poll: BusyPoll | None
+    ) -> None:
+        self.server = GrpcServer(host, port, self._begin, tls=tls, limits=limits, busy_poll=busy_poll)
         self._parts: tuple[BrokerState, Dispatcher, AccessControl | None] | None = None
         self._service: GrpcService | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -139,7 +142,9 @@ class _Unavailable:
         """Nothing was begun."""
 
 
-async def open_grpc(config: BrokerConfig, *, limits: RemotingLimits | None) -> GrpcEndpoint | None:
+async def open_grpc(
+    config: BrokerConfig, *, limits: RemotingLimits | None, busy_poll: BusyPoll | None = None
+) -> GrpcEndpoint | None:
     """Listen for gRPC clients; None if that is off, or another program has the usual port.
 
     With ``listenPort`` 0 the usual port stands for any free one. A usual port that is taken does not stop the broker, because
@@ -153,7 +158,7 @@ async def open_grpc(config: BrokerConfig, *, limits: RemotingLimits | None) -> G
         return None
     is_usual = config.grpc_port == USUAL_PORT
     port = 0 if is_usual and config.listen_port == 0 else config.grpc_port
-    endpoint = GrpcEndpoint(config.bind_host, port, tls=grpc_tls(config), limits=limits)
+    endpoint = GrpcEndpoint(config.bind_host, port, tls=grpc_tls(config), limits=limits, busy_poll=busy_poll)
     try:
         await endpoint.start()
     except PortInUseError as error:
