@@ -20,7 +20,7 @@ ROUND_SECONDS_MAX: Final = ROUND_READS * 250e-6
 """Clients whose reads come further apart are not waited for."""
 FASTER: Final = 1.1
 """Polling pays if so many times the bytes arrive in the same time,"""
-DEARER: Final = 1.25
+DEARER: Final = 1.5
 """and if a byte takes no more than so many times the processor time."""
 POLLED_ROUNDS: Final = 64
 """Rounds that polling is used for before it is tried again."""
@@ -100,7 +100,7 @@ class BusyPoll:
     def _end_round(self, now: float) -> None:
         processor, took = self._processor(), now - self._began
         if took > ROUND_SECONDS_MAX or not self._bytes:
-            self._is_polling, self._slept, self._rounds_left = False, None, 0
+            self._is_polling, self._slept, self._rounds_left, self._rest = False, None, 0, SLEPT_ROUNDS
         elif self._rounds_left:
             self._rounds_left -= 1
             self._is_polling = self._is_polling and self._rounds_left > 0
