@@ -36,12 +36,12 @@ def frame(topic: str, queue: int, number: int) -> bytes:
     return encode_command(RemotingCommand(RequestCode.SEND_MESSAGE_V2, fields, _BODY, serialize_type=SerializeType.ROCKETMQ))
 
 
-def blocks(topics: Sequence[str]) -> list[bytes]:
-    """Blocks of frames that go through all queues of all topics."""
+def blocks(topics: Sequence[str], in_flight: int = IN_FLIGHT) -> list[bytes]:
+    """Blocks of so many frames, which go through all queues of all topics."""
     places = [(topic, queue) for queue in range(QUEUES) for topic in topics]
-    count = max(len(places), IN_FLIGHT)
+    count = max(len(places), in_flight)
     frames = [frame(*places[number % len(places)], number) for number in range(count)]
-    return [b"".join(frames[start : start + IN_FLIGHT]) for start in range(0, count - IN_FLIGHT + 1, IN_FLIGHT)]
+    return [b"".join(frames[start : start + in_flight]) for start in range(0, count - in_flight + 1, in_flight)]
 
 
 @dataclass
@@ -84,13 +84,13 @@ def puts_per_second(address: str, made: list[bytes], seconds: float, pid: int) -
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         senders.append(Sender(connection, made, number * len(made) // CONNECTIONS))
         chosen.register(connection, selectors.EVENT_READ, senders[-1])
-    start, used = time.perf_counter(), _processor_seconds(pid)
+    start, used = time.perf_counter(), processor_seconds(pid)
     for sender in senders:
         sender.send()
     while time.perf_counter() - start < seconds:
         for key, _events in chosen.select(1):
             key.data.read()
-    taken, used = time.perf_counter() - start, _processor_seconds(pid) - used
+    taken, used = time.perf_counter() - start, processor_seconds(pid) - used
     answered = sum(sender.answered for sender in senders)
     for sender in senders:
         sender.connection.close()
@@ -98,7 +98,8 @@ def puts_per_second(address: str, made: list[bytes], seconds: float, pid: int) -
     return answered / taken, used / answered * 1e6
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
+    """Processor time of a process so far."""
     ticks = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
 
