@@ -156,8 +156,8 @@ def test_files_past_their_time_go_in_the_hour_given_and_queues_and_index_follow(
         age(bench, 72, count=2)
         tended(bench)
         assert store.commit_log_min_offset == 0
-        at_hour(bench, 4)
         queues, index = file_count(bench, "consumequeue"), file_count(bench, "index")
+        at_hour(bench, 4)
         tended(bench)
         assert store.commit_log_min_offset == 2 * LOG_FILE_BYTES
         assert file_count(bench, "consumequeue") < queues
