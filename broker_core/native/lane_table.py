@@ -98,7 +98,8 @@ class LaneTable:
 
     def forget(self) -> None:
         """Forget all lanes."""
-        self.slots[:] = memoryview(bytes(_WORD * _SLOTS)).cast("q")
+        if self._count:
+            self.slots[:] = memoryview(bytes(_WORD * _SLOTS)).cast("q")
         self._count = self._texts_end = 0
         self._shared.clear()
         self.generation += 1

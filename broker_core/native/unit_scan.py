@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from broker_core.native import records as k
 from broker_core.native.access import mix
 from broker_core.native.calls import call
+from broker_core.native.lane_table import anonymous
 from broker_core.native.library import Library
 from broker_core.protocol.message.record import FIXED_BYTES
 
@@ -60,8 +61,8 @@ class UnitScan:
         self._texts = bytearray()
         self._touched = array("q")
         self._grow(256)
-        self._rows = array("q", bytes(8 * _UNITS_MAX))
-        self._units, self._gathered = bytearray(k.UNIT_BYTES * _UNITS_MAX), bytearray(k.UNIT_BYTES * _UNITS_MAX)
+        self._rows = anonymous(8 * _UNITS_MAX).cast("q")
+        self._units, self._gathered = anonymous(k.UNIT_BYTES * _UNITS_MAX), anonymous(k.UNIT_BYTES * _UNITS_MAX)
 
     def window(
         self, mapped: memoryview, base: int, start: int, stop: int, *, first_taken: int, check_crc: bool
@@ -91,7 +92,7 @@ class UnitScan:
             return None
         return ScannedUnits(state[k.AT], state[k.LAST_STORE_MS], self._gathered_units())
 
-    def _tables(self) -> tuple[array[int] | bytearray, ...]:
+    def _tables(self) -> tuple[array[int] | bytearray | memoryview, ...]:
         return self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched
 
     def _forget_units(self) -> None:
@@ -102,7 +103,7 @@ class UnitScan:
     def _gathered_units(self) -> list[QueueUnits]:
         tables = self._state, self._queues, self._rows, self._units, self._touched, self._gathered
         call(self._library, k.gather_units, *tables)
-        found, view, at = [], memoryview(self._gathered), 0
+        found, view, at = [], self._gathered, 0
         for number in self._touched[: self._state[k.TOUCHED]]:
             row = number * k.QUEUE_COLUMNS
             size = self._queues[row + k.Q_COUNT] * k.UNIT_BYTES
