@@ -30,6 +30,7 @@ from broker_core.engine.transaction.ledger import TransactionLedger, Transaction
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
     PREPARED_QUEUE_OFFSET,
+    RESUMED_OFFSET,
     HalfMessage,
     op_bodies,
     op_body,
@@ -39,6 +40,8 @@ from broker_core.engine.transaction.messages import (
     to_copy,
     to_discarded,
     to_real,
+    to_resumed,
+    with_property,
 )
 from broker_core.engine.transaction.settings import TransactionSettings
 from broker_core.errors import RecordError
@@ -530,6 +533,7 @@ class TransactionEngine:
         }
         real = to_copy(message, check_times=half.check_times, origin=half.origin)
         real.topic, real.queue_id = half.topic, half.queue_id
+        real.properties = with_property(real.properties, RESUMED_OFFSET, None)
         if len(real.properties) > PROPERTIES_BYTES_MAX:
             real.properties = message.properties_bytes
         body = encode_record(
@@ -591,7 +595,8 @@ class TransactionEngine:
         if pending is None and outcome in _DECIDED:
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
-        result = self._store.put(to_copy(message, check_times=0, origin=-1 if pending is None else pending.origin))
+        copy = to_resumed(message) if pending is None else to_copy(message, check_times=0, origin=pending.origin)
+        result = self._store.put(copy)
         if result.status is not PutStatus.PUT_OK:
             return EndResult(ResponseCode.SYSTEM_ERROR, self._store_refused(result).remark)
         return EndResult(ResponseCode.SUCCESS, durable_end=result.physical_offset + result.wrote_bytes)
