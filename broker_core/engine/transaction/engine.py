@@ -44,7 +44,7 @@ from broker_core.engine.transaction.messages import (
     with_property,
 )
 from broker_core.engine.transaction.settings import TransactionSettings
-from broker_core.errors import RecordError
+from broker_core.errors import RecordError, RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
@@ -381,6 +381,7 @@ class TransactionEngine:
             if result is None or result.status is not PutStatus.PUT_OK:
                 if result is not None and result.status in NEVER_STORED:
                     self._give_up_refused(half, result.status)
+                half.refusal = refusal.remark
                 return refusal
             half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.half_offset)
@@ -422,7 +423,10 @@ class TransactionEngine:
         except RecordError as error:
             return None, EndResult(ResponseCode.SYSTEM_ERROR, error.message)
         put = self._hooks.put_real or self._store.put
-        result = put(message)
+        try:
+            result = put(message)
+        except RequestRefusedError as error:
+            return None, EndResult(error.code, error.message)
         if result.status is not PutStatus.PUT_OK:
             return result, self._store_refused(result)
         self._hooks.stored(message.topic, result.wrote_bytes)
@@ -567,6 +571,8 @@ class TransactionEngine:
         # Without an op record, a restart would discard it again while an older message holds progress back.
         if self._op_written(half.half_offset) is not None:
             self._ended(half, TransactionOutcome.GIVEN_UP)
+        if half.refusal:
+            self._hooks.set_aside.note_commit(half.physical_offset, half.topic, half.refusal)
         return True
 
     # ---- by hand ----

@@ -60,6 +60,7 @@ class HalfMessage:
         asked_ms: When a producer was last asked by this process; -1 never.
         real_offset: Physical offset of its real message when only the op record is still missing; -1 otherwise.
         real_end: Where that message ends in the log; 0 when there is none.
+        refusal: Why its last commit was refused by this process; empty for none.
     """
 
     origin: int
@@ -76,6 +77,7 @@ class HalfMessage:
     asked_ms: int = -1
     real_offset: int = -1
     real_end: int = 0
+    refusal: str = ""
 
 
 def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
