@@ -51,7 +51,8 @@ def _object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
         name = next(name for number, (name, _value) in enumerate(members) if name in dict(members[:number]))
-        raise ValueError(f"“{name}” is there twice")
+        # 4.9.4 takes the first offsetTable of two, 5.3.3 the last, and each loses the groups of the other without a word.
+        raise ValueError(f"“{name}” is there twice, and versions of RocketMQ take different ones: remove the one that is wrong")
     return found
 
 
