@@ -61,7 +61,8 @@ class DeadLetter:
     queue_offset: int
     died_ms: int
     group: str
-    origin_topic: str
+    origins: tuple[str, ...]
+    """Topics of which one is that it was first sent to: several where pairs of group and topic share a retry topic."""
     keys: str
     tag: str
     host: str
@@ -75,6 +76,16 @@ class DeadLetter:
     is_whole: bool = False
     """Whether ``body`` is the whole body: UTF-8 text, neither cut nor masked."""
 
+    @property
+    def origin_topic(self) -> str:
+        """The topic it was first sent to; empty if that is not certain."""
+        return self.origins[0] if len(self.origins) == 1 else ""
+
+    @property
+    def origin_text(self) -> str:
+        """That topic, or all topics of which one is meant; empty if no property names any."""
+        return retry_names.names_text(self.origins)
+
 
 @dataclass(frozen=True, slots=True)
 class WaitingRetry:
@@ -87,6 +98,13 @@ class WaitingRetry:
     keys: str
     tag: str
     unique_key: str = ""
+
+
+def known_names(state: ClusterState | None) -> retry_names.KnownNames:
+    """Groups and topics of the cluster, to tell retry topics apart; none before its first figures."""
+    if state is None:
+        return retry_names.NOTHING_KNOWN
+    return retry_names.KnownNames(frozenset(state.catalog.groups), frozenset(state.catalog.topics))
 
 
 def group_figures(state: ClusterState) -> list[GroupFigures]:
@@ -119,18 +137,18 @@ def _retry_topics(state: ClusterState) -> tuple[dict[str, list[int]], dict[str, 
 
     A topic that fits several groups of which none is known is listed under all their names together.
     """
-    known = retry_names.KnownNames(frozenset(state.catalog.groups), frozenset(state.catalog.topics))
+    known = known_names(state)
     topics: dict[str, list[int]] = defaultdict(list)
     shared: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row, name in enumerate(state.catalog.topics):
         groups = retry_names.groups_of(retry_names.owners_of(name, known))
         if len(groups) > 1 and known.groups.isdisjoint(groups):
-            groups = (retry_names.groups_text(groups),)
+            groups = (retry_names.names_text(groups),)
         for group in groups:
             topics[group].append(row)
             others = [one for one in groups if one != group]
             if others and state.topic_kept_messages[row]:
-                shared[group].append((name, retry_names.groups_text(others)))
+                shared[group].append((name, retry_names.names_text(others)))
     return topics, shared
 
 
@@ -165,17 +183,17 @@ def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
     return {key: int(lag) for key, lag in sums.items()}
 
 
-def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
-    """A stored dead letter, masked."""
-    properties = detail.properties
+def dead_letter(detail: MessageDetail, mask: ListMask, known: retry_names.KnownNames = retry_names.NOTHING_KNOWN) -> DeadLetter:
+    """A stored dead letter, masked; ``known`` tells retry topics of pops apart."""
+    properties, group = detail.properties, detail.topic.removeprefix(reserved.DLQ_PREFIX)
     body = mask.beginning(detail.body, BODY_CHARACTERS_MAX)
     return DeadLetter(
         physical_offset=detail.physical_offset,
         offset_message_id=detail.offset_message_id,
         queue_offset=detail.queue_offset,
         died_ms=detail.store_ms,
-        group=detail.topic.removeprefix(reserved.DLQ_PREFIX),
-        origin_topic=retry_names.first_topic(detail.topic, properties),
+        group=group,
+        origins=retry_names.origins_of(properties, group, known),
         keys=mask.text(properties.get("KEYS", "")),
         tag=mask.text(properties.get("TAGS", "")),
         host=detail.born_host,
@@ -189,7 +207,7 @@ def dead_letter(detail: MessageDetail, mask: ListMask) -> DeadLetter:
 
 def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str, int]]:
     """The topics to which most dead letters were first sent."""
-    return Counter(letter.origin_topic for letter in letters if letter.origin_topic).most_common(count)
+    return Counter(letter.origin_text for letter in letters if letter.origins).most_common(count)
 
 
 def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
@@ -213,7 +231,7 @@ def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry
 
 def _sent_back_by(topic: str) -> str:
     """The group of a retry topic for which a message waits; popped messages do not wait in delay levels."""
-    return retry_names.groups_text(retry_names.groups_of(retry_names.owners_of(topic, popped=False)))
+    return retry_names.names_text(retry_names.groups_of(retry_names.owners_of(topic, popped=False)))
 
 
 @dataclass(frozen=True, slots=True)

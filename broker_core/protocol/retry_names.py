@@ -28,6 +28,8 @@ OWNERS_NAMED = 3
 ALTERNATIVES = " / "
 """Between names of which one is meant; no name of a group or a topic has a slash."""
 _V1, _V2 = "_", "+"
+_BOTH_KNOWN = 2
+"""Rank of a pair whose group and topic are known."""
 
 
 class RetryOwner(NamedTuple):
@@ -126,6 +128,18 @@ def origin_of(properties: Mapping[str, str], group: str = "") -> str:
     return (topic_popped_by(group, named) if group and named.startswith(RETRY_PREFIX) else "") or named
 
 
+def origins_of(properties: Mapping[str, str], group: str, known: KnownNames = NOTHING_KNOWN) -> tuple[str, ...]:
+    """The topics of which one is that a dead letter of a group was first sent to; none if no property names it.
+
+    A message in the retry topic of a pop is of the topic that the group popped. It may be of another one where a known group
+    and a known topic share the retry topic.
+    """
+    topic = origin_of(properties, group)
+    named = properties.get(props.RETRY_TOPIC) or properties.get(props.DLQ_ORIGIN_TOPIC) or ""
+    sharing = (owner.topic for owner in possible_owners(named) if owner.topic and _rank(owner, known) == _BOTH_KNOWN)
+    return tuple(sorted({topic, *sharing})) if topic else ()
+
+
 def possible_groups(topic: str) -> tuple[str, ...]:
     """All groups whose retries or dead letters a topic may hold, each once; none for any other topic."""
     if topic.startswith(DLQ_PREFIX):
@@ -135,12 +149,17 @@ def possible_groups(topic: str) -> tuple[str, ...]:
 
 def first_topic(topic: str, properties: Mapping[str, str], known: KnownNames = NOTHING_KNOWN) -> str:
     """The topic that a retry or a dead letter was first sent to; empty if that is not certain, and for any other message."""
-    group = topic.removeprefix(DLQ_PREFIX) if topic.startswith(DLQ_PREFIX) else ""
-    named = origin_of(properties, group)
-    if named:
-        return named
-    topics = {owner.topic for owner in owners_of_message(topic, properties, known)}
-    return topics.pop() if len(topics) == 1 else ""
+    if topic.startswith(DLQ_PREFIX):
+        return _only(origins_of(properties, topic.removeprefix(DLQ_PREFIX), known))
+    named = origin_of(properties)
+    if named.startswith(RETRY_PREFIX):
+        return _only({owner.topic for owner in owners_of(named, known, popped=True)})
+    return named or _only({owner.topic for owner in owners_of_message(topic, properties, known)})
+
+
+def _only(topics: Collection[str]) -> str:
+    """The topic, where there is only one."""
+    return next(iter(topics)) if len(topics) == 1 else ""
 
 
 def groups_of(owners: Iterable[RetryOwner]) -> tuple[str, ...]:
@@ -153,9 +172,9 @@ def owners_text(owners: Collection[RetryOwner]) -> str:
     return ", ".join([*map(str, list(owners)[:OWNERS_NAMED]), *(["…"] if len(owners) > OWNERS_NAMED else [])])
 
 
-def groups_text(groups: Collection[str]) -> str:
-    """Groups of which one is meant, in one cell: ``g / g_a``; of many the first."""
-    return ALTERNATIVES.join([*list(groups)[:OWNERS_NAMED], *(["…"] if len(groups) > OWNERS_NAMED else [])])
+def names_text(alternatives: Collection[str]) -> str:
+    """Groups or topics of which one is meant, in one cell: ``g / g_a``; of many the first."""
+    return ALTERNATIVES.join([*list(alternatives)[:OWNERS_NAMED], *(["…"] if len(alternatives) > OWNERS_NAMED else [])])
 
 
 def shared_note(name: str, owners: Collection[RetryOwner]) -> str:
@@ -177,5 +196,5 @@ def possible_owners(name: str) -> list[RetryOwner]:
 
 def _rank(owner: RetryOwner, known: KnownNames) -> int:
     if not owner.topic:
-        return 2 if owner.group in known.groups else 0
+        return _BOTH_KNOWN if owner.group in known.groups else 0
     return (owner.group in known.groups) + (owner.topic in known.topics)

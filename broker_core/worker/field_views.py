@@ -10,7 +10,7 @@ from broker_core.errors import CodecError, UsageError
 from broker_core.json_document import json_text, without_half_pairs
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, groups_text
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames, names_text
 from broker_core.tools.search.expression import Field
 from broker_core.tools.search.facts import MessageFacts, utf8
 from broker_core.tools.search.language import parse_field
@@ -35,7 +35,7 @@ BEFORE_MATCH_CHARACTERS = 24
 def field_text(facts: MessageFacts, field: Field) -> str:
     """All values of a field in one text, separated by commas; empty without one. Of several possible groups one is right."""
     values = [_text(value) for value in facts.values(field)]
-    text = groups_text(values) if field.name == "group" else ", ".join(values)
+    text = names_text(values) if field.name == "group" else ", ".join(values)
     return text if len(text) <= TEXT_CHARACTERS_MAX else text[: TEXT_CHARACTERS_MAX - 1] + "…"
 
 

@@ -53,7 +53,7 @@ class SearchOrder:
     def packed(self) -> bytes:
         """One frame."""
         plan = self.plan
-        places = [plan.steps, plan.total_messages, plan.places, plan.spans, plan.ranges]
+        places = [plan.steps, plan.total_messages, plan.places, plan.spans, plan.ranges, plan.notes]
         known = [sorted(self.known.groups), sorted(self.known.topics)]
         payload: bytes = msgpack.packb([str(self.root), self.filter, self.now_ms, self.limit, places, self.body_starts, known])
         return frame(payload)
@@ -62,8 +62,8 @@ class SearchOrder:
     def unpacked(cls, payload: bytes) -> SearchOrder:
         """The order in the payload of such a frame."""
         root, text, now_ms, limit, places, body_starts, known = msgpack.unpackb(payload, use_list=False)
-        steps, total, single, spans, ranges = places
-        plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges)
+        steps, total, single, spans, ranges, notes = places
+        plan = Plan(steps, total, single, tuple(QueueSpan(*span) for span in spans), ranges, notes)
         return cls(Path(root), text, now_ms, limit, plan, body_starts, KnownNames(*map(frozenset, known)))
 
 

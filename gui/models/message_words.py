@@ -45,6 +45,7 @@ PROPERTY_MEANINGS: Mapping[str, str] = {
     "traceparent": "Trace context of W3C",
     "TRANSACTION_CHECK_TIMES": "How often the producer was asked for the outcome",
     "TRAN_PREPARED_QUEUE_OFFSET": "Offset of the half message that this one is a copy of",
+    "ORBIT_RESUMED_OFFSET": "Offset of the first half message of a resumed transaction",
     "__transactionId__": "Name of the transaction that the producer gave",
     "CHECK_IMMUNITY_TIME_IN_SECONDS": "How long the producer is not asked",
     "POP_CK": "Receipt of the delivery by pop",

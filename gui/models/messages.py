@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from broker_core.api import UnclearTimeError, instant_ms, read_document, resent_properties, retry_names
+from broker_core.api import names as reserved
 from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from gui.models.table import first_word
@@ -238,14 +239,18 @@ def message_to_send(draft: MessageDraft) -> SendMessage:
     return SendMessage(draft.topic, draft.queue_id, draft.body, properties, draft.flag)
 
 
-def resend_draft(detail: MessageDetail) -> MessageDraft:
+def resend_draft(detail: MessageDetail, known: retry_names.KnownNames) -> MessageDraft:
     """A draft of a stored message as it was sent: same keys, tag, own properties and body, any queue, no unique ID.
 
-    It names its origin, so that the life of the message can be followed.
+    It names its origin, so that the life of the message can be followed. The topic is empty for a retry or a dead letter whose
+    first topic is not certain by the ``known`` groups and topics.
     """
     sent_again = resent_properties(detail.properties, detail.offset_message_id, without_delay=True)
+    stored_in = "" if detail.topic.startswith((reserved.RETRY_PREFIX, reserved.DLQ_PREFIX)) else detail.topic
     return MessageDraft(
-        topic=retry_names.first_topic(detail.topic, detail.properties) or detail.properties.get("REAL_TOPIC") or detail.topic,
+        topic=retry_names.first_topic(detail.topic, detail.properties, known)
+        or detail.properties.get("REAL_TOPIC")
+        or stored_in,
         queue_id=ALL_QUEUES,
         tag=detail.properties.get(TAGS, ""),
         keys=detail.properties.get(KEYS, ""),

@@ -127,6 +127,10 @@ _TEXTS = KnownTexts(
     "Topic {subject} was created",
     "Topic {subject} was deleted",
     "The message at {offset} of the commit log cannot be copied to {topic}: {reason}; {what}",
+    (
+        "The transaction of the half message at {offset} of the commit log is given up, because its commit to {topic} was "
+        "refused: {reason}"
+    ),
     "its properties would be longer than 32,767 bytes",
     "it names new light queues, and maxLmqConsumeQueueNum is reached",
     "the name of the topic is too long, or the record does not fit into a file of the commit log",

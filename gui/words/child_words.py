@@ -181,6 +181,8 @@ _FORMS: tuple[str, ...] = (
     "{count} messages that the index names could not be read",
     "{count} bodies could not be decompressed and were searched as they are stored",
     "{count} hits are in retry topic {topic}, which fits several pairs of group and topic: {pairs}",
+    "{count} earlier messages of topic {topic} are no longer stored",
+    "{count} earlier messages of {topics} topics are no longer stored, most of them of topic {topic}",
     "{count} more retry topics fit several pairs of group and topic",
     "the store could not be read further: {reason}",
     "{count} sent again, {left_count} not: {reason}",

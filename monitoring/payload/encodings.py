@@ -48,7 +48,7 @@ def decode_text(data: bytes, encoding: str = "") -> tuple[str | None, str]:
 def _decoded(data: bytes, encoding: str) -> tuple[str | None, str]:
     try:
         text = data.decode(encoding)
-    except (UnicodeDecodeError, LookupError):
+    except (UnicodeError, LookupError):
         return None, ""
     # Valid UTF-8 is hardly a coincidence; other encodings accept almost any bytes, so their text is checked more strictly.
     strange = ("Cc",) if encoding.startswith("utf-8") else ("Cc", "Cn", "Co")

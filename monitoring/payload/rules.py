@@ -80,7 +80,9 @@ def rule_of_message(rules: Sequence[DecoderRule], topic: str, properties: Mappin
     It masks whatever the rules of any of its topics mask. If a message in a topic of the broker does not name its origin, it
     may be of any topic, so its rule masks whatever any rule masks. Unknown properties are empty.
     """
-    origins = [properties[name] for name in _ORIGINS if properties.get(name)]
+    named = (properties.get(name, "") for name in _ORIGINS)
+    # A dead letter of a pop may name the retry topic of the pop, which is of no certain topic.
+    origins = [name for name in named if name and not _is_passage(name)]
     found = [rule for one in (topic, *origins) if (rule := rule_for(rules, one)) is not None]
     masks = [rule.mask for rule in (rules if _is_passage(topic) and not origins else found)]
     mask = united(masks)

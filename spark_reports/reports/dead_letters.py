@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from broker_core.protocol.retry_names import ALTERNATIVES, NOTHING_KNOWN, KnownNames
 from spark_reports.report_input import ReportInput
 from spark_reports.reports.common import ACCOUNTING, QueryResults, bars, ordered, read, rows_of, table, total
 from spark_reports.reports.result import KeyFigure, ReportResult, ReportTable
@@ -33,11 +34,12 @@ _OF_THE_SYSTEM = (
 """Names that clients and brokers set; those of timers begin with TIMER_, some of 5.x with two underscores."""
 FIRST = ("origins",)
 CAUSES_MAX = 500
+_SHARED = f"A topic with “{ALTERNATIVES.strip()}” is one of several: pairs of group and topic share the retry topic of its pop."
 
 
 def queries(reading: ReportInput) -> dict[str, DataFrame]:
     source = read(reading, *DEAD_COLUMNS, topics_of="meant")
-    dead = dead_letters(source.messages, reading.parameters.now_ms).persist()
+    dead = dead_letters(source.messages, reading.parameters.now_ms, reading.known_names).persist()
     return {
         ACCOUNTING: source.accounting,
         "ages": dead_by(dead, "group", "age"),
@@ -86,6 +88,7 @@ def result(found: QueryResults) -> ReportResult:
             f"Ages are at {datetime.fromtimestamp(found.parameters.now_ms / 1000, UTC):%Y-%m-%d %H:%M UTC}.",
             "The consumer's exception is not in the message: causes are what dead letters have in common.",
             "A dead letter that was sent again stays in its topic until it is cleaned away.",
+            *([_SHARED] if any(ALTERNATIVES in (row["topic"] or "") for row in rows_of(origins)) else []),
         ),
     )
 
@@ -102,14 +105,14 @@ def _findings(dead: int, origins: pa.Table, values: pa.Table) -> list[str]:
     return sentences
 
 
-def dead_letters(messages: DataFrame, now_ms: int) -> DataFrame:
-    """Dead letters with group, original topic and age (index into `AGES`)."""
+def dead_letters(messages: DataFrame, now_ms: int, known: KnownNames = NOTHING_KNOWN) -> DataFrame:
+    """Dead letters with group, original topic (all possible ones of a shared retry topic) and age (index into `AGES`)."""
     age_ms = F.lit(now_ms) - F.unix_millis("store_time")
     age = F.lit(len(_AGE_LIMITS_MS))
     for index in range(len(_AGE_LIMITS_MS) - 1, -1, -1):
         age = F.when(age_ms < _AGE_LIMITS_MS[index], index).otherwise(age)
     dead = messages.where("kind = 'dead_letter'").withColumns({"pop": pop_retry_topic(), "dead_group": dead_group()})
-    names = pop_names(messages.where("kind = 'dead_letter'"))
+    names = pop_names(messages.where("kind = 'dead_letter'"), known)
     dead = dead.join(F.broadcast(names), ["pop", "dead_group"], "left").withColumn("group", F.col("dead_group"))
     return dead.withColumn("topic", F.coalesce(one_of("pop_topics"), meant_topic())).withColumn("age", age)
 

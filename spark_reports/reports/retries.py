@@ -164,8 +164,9 @@ def chains(messages: DataFrame, known: KnownNames = NOTHING_KNOWN) -> DataFrame:
     waiting = F.when(F.col("kind") == "delay", F.col("reconsume_times"))
     dead = F.max(F.when(F.col("kind") == "dead_letter", 1)).isNotNull()
     is_shared = F.size("groups") > 1
+    origin = F.coalesce(one_of("pop_topics"), meant_topic())  # of the records of a chain, that with the most possible ones
     lives = records.groupBy("store", one_of("groups").alias("group"), "chain").agg(
-        F.min(F.coalesce(one_of("pop_topics"), meant_topic())).alias("topic"),
+        F.min(F.struct(-F.coalesce(F.size("pop_topics"), F.lit(0)), origin.alias("origin")))["origin"].alias("topic"),
         F.min("tag").alias("tag"),
         F.min(host_of("born_host")).alias("host"),
         F.coalesce(F.max(attempt), F.lit(0)).alias("attempt"),

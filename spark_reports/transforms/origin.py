@@ -6,8 +6,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
+from broker_core.protocol.message.properties import RETRY_TOPIC
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
-from broker_core.protocol.retry_names import ALTERNATIVES, NOTHING_KNOWN, KnownNames, owners_of, owners_text, topic_popped_by
+from broker_core.protocol.retry_names import (
+    ALTERNATIVES,
+    NOTHING_KNOWN,
+    KnownNames,
+    origins_of,
+    owners_of,
+    owners_text,
+    topic_popped_by,
+)
 
 ORIGIN_COLUMNS = ("kind", "reconsume_times", "check_times", "cancelled_key", "roll_times")
 """Columns that `first_stored` needs."""
@@ -74,10 +83,11 @@ class _OwnersOf:
     def __call__(
         self, name: str, dead_group: str | None, groups: list[str], topics: list[str]
     ) -> tuple[list[str], list[str | None], str]:
-        popped_from = topic_popped_by(dead_group, name) if dead_group else ""
-        if popped_from:
-            return [str(dead_group)], [popped_from], ""
-        owners = owners_of(name, KnownNames({*self._known.groups, *groups}, {*self._known.topics, *topics}), popped=True)
+        known = KnownNames({*self._known.groups, *groups}, {*self._known.topics, *topics})
+        origins = origins_of({RETRY_TOPIC: name}, dead_group, known) if dead_group and topic_popped_by(dead_group, name) else ()
+        if origins:
+            return [dead_group or ""] * len(origins), [*origins], ""
+        owners = owners_of(name, known, popped=True)
         return [one.group for one in owners], [one.topic or None for one in owners], owners_text(owners)
 
 

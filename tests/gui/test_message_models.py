@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.worker.questions.stored_messages import (
     MessagePage,
     SendMessage,
@@ -175,13 +176,19 @@ def test_the_first_fault_of_a_draft_is_named(change, fault):
     assert draft_fault(replace(DRAFT, **change)) is fault
 
 
+def test_a_letter_of_a_shared_retry_topic_is_resent_to_no_topic_that_may_be_wrong():
+    detail = replace(fake_detail(256), topic="%DLQ%g_a", properties={"RETRY_TOPIC": "%RETRY%g_a_t"})
+    assert resend_draft(detail, KnownNames({"g_a"}, {"t", "a_t"})).topic == "t"
+    assert resend_draft(detail, KnownNames({"g_a", "g"}, {"t", "a_t"})).topic == ""
+
+
 def test_resending_keeps_own_properties_and_drops_what_the_system_set():
     stored = fake_detail(256)
     of_the_way = {"WAIT": "true", "DELAY": "3", "RETRY_TOPIC": "orders", "POP_CK": "1 2 3", "DLQ_ORIGIN_TOPIC": "orders",
                   "TIMER_DELIVER_MS": "1", "TRAN_MSG": "true", "MSG_REGION": "r"}  # fmt: skip
     detail = replace(stored, properties={**stored.properties, **of_the_way}, topic="%RETRY%g", flag=7)
 
-    draft = resend_draft(detail)
+    draft = resend_draft(detail, NOTHING_KNOWN)
 
     assert (draft.topic, draft.tag, draft.flag, draft.body) == ("orders", "PAID", 7, detail.body)
     assert draft.properties == (("region", "hangzhou"), ("ORBIT_ORIGIN_ID", detail.offset_message_id))

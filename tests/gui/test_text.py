@@ -278,6 +278,9 @@ def test_texts_of_a_known_form_keep_their_names_and_figures():
             told = broker_text(event.text)
             assert told.startswith("CommitLog 中位于 4711 的消息无法复制到 %RETRY%g：")
             assert not re.search("record|longer|names|topic |stays|given|dead letter", told)
+    aside.note_commit(4_711, "orders", "no disk")
+    (event,) = aside.take()
+    assert broker_text(event.text) == "已放弃 CommitLog 中位于 4711 的半消息的事务，因为向 orders 的提交被拒绝：no disk"
     fault = "for 1,204 s: topics and groups: No accessKey is configured (and 6 more)"
     assert broker_text(fault) == "已持续 1,204 秒：主题和消费组：No accessKey is configured（另有 6 项）"
     assert (

@@ -265,8 +265,14 @@ def test_retries_of_two_pairs_with_one_retry_topic_are_of_both_unless_a_dead_let
     known = KnownNames({"g", "g_a"}, {"t", "a_t"})
     found = rows(chains(shared_retries(spark), known), *SHARED)
     unclear = ("g / g_a", "a_t / t", 1, "not seen again", COLLIDING, "g+a_t, g_a+t")
-    assert found == [unclear, unclear, ("g", "a_t", 2, "dead", None, None)]
-    assert rows(dead_letters(shared_retries(spark), START_MS), "group", "topic") == [("g", "a_t")]
+    assert found == [unclear, unclear, ("g", "a_t / t", 2, "dead", None, None)]
+    assert rows(dead_letters(shared_retries(spark), START_MS, known), "group", "topic") == [("g", "a_t / t")]
+
+
+def test_a_dead_letter_is_of_the_topic_that_its_group_popped_where_no_other_pair_is_known(spark):
+    known = KnownNames({"g"}, {"t", "a_t"})
+    assert rows(chains(shared_retries(spark), known), "group", "topic")[-1] == ("g", "a_t")
+    assert rows(dead_letters(shared_retries(spark), START_MS, known), "group", "topic") == [("g", "a_t")]
 
 
 @pytest.mark.parametrize(

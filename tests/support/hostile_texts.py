@@ -12,7 +12,7 @@ NASTY = (
     f"queue = {DIGITS}", f"lag>{DIGITS}", f"lag>{DIGITS}k", "body ~ /(((((/", "body ~ /(?i)(?-i)a{99999999999}/",
     f"{DIGITS} ms", f"x: {'9' * 400}9 ms", f"{DIGITS} KiB", "{n", "${n}", "{0}", "<a>" * DEEP,
     "<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", 'a,b\n"', f"orbit://message/T/{DIGITS}/1", f"orbit://topic/T?queue={DIGITS}",
-    "orbit://[", "\x93" * DEEP,
+    "orbit://[", "\x93" * DEEP, "!!bool x", "!!timestamp x", "a: &a [*a]", "?? : [",
 )  # fmt: skip
 NUMBERS = (
     "bytes", "created_at", "memory_bytes", "minute", "records", "rules", "seconds", "taken_ms", "version", "weekday", "x", "y",

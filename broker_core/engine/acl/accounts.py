@@ -101,7 +101,7 @@ def permissions_of(items: object, what: str) -> dict[str, Permission]:
         raise UsageError(f"{what} should be a list of NAME=PERMISSION")
     table = {}
     for item in items:
-        name, equals, word = str(item).partition("=")
+        name, equals, word = _word(item, f"an entry of {what}").partition("=")
         if not equals or not name.strip():
             raise UsageError(f"{what} takes NAME=DENY, NAME=PUB, NAME=SUB or NAME=PUB|SUB, not “{item}”")
         table[name.strip()] = permission_of(word.strip())
@@ -153,6 +153,9 @@ def _parsed(data: bytes) -> AccessRules:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise ValueError(f"it is no YAML{place}") from None
+    except (KeyError, AttributeError, RecursionError):
+        # Of a tag with a value that it does not have, such as !!bool x, and of some hundred nested lists.
+        raise ValueError("it is no YAML that can be read: a tag has a wrong value, or it is nested too deeply") from None
     except UsageError as error:
         raise ValueError(error.message) from error
 
@@ -166,7 +169,8 @@ def rules_of(content: object) -> AccessRules:
     if not isinstance(white, list) or not isinstance(listed, list):
         raise UsageError("globalWhiteRemoteAddresses and accounts should be lists")
     accounts = [_account(item) for item in listed]
-    return AccessRules({account.access_key: account for account in accounts}, tuple(AddressPattern(str(a)) for a in white))
+    patterns = tuple(AddressPattern(_word(one, "an address of globalWhiteRemoteAddresses")) for one in white)
+    return AccessRules({account.access_key: account for account in accounts}, patterns)
 
 
 def _account(item: object) -> Account:
@@ -185,7 +189,13 @@ def _account(item: object) -> Account:
 
 
 def _text(item: Mapping[Any, Any], key: str) -> str:
-    value = item.get(key)
+    return _word(item.get(key), key)
+
+
+def _word(value: object, what: str) -> str:
+    """A text of the file; lists are refused, because aliases make the text of nested ones endless."""
+    if isinstance(value, (Mapping, list, tuple, set)):
+        raise UsageError(f"{what} should be a text, not a list")
     return "" if value is None else str(value)
 
 

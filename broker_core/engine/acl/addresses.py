@@ -21,6 +21,12 @@ _Place = Callable[[int], bool]
 
 _BRACES = re.compile(r"^(?P<head>.*[.:])\{(?P<choices>[^{}]*)\}$")
 
+_SPAN = {
+    10: re.compile(r"(?P<low>[0-9]{1,3})(?:-(?P<high>[0-9]{1,3}))?"),
+    16: re.compile(r"(?P<low>[0-9A-Fa-f]{1,4})(?:-(?P<high>[0-9A-Fa-f]{1,4}))?"),
+}
+"""Base → a number or a span of them; Python's `int` takes more, such as 1_0 and digits of other scripts."""
+
 
 class AddressPattern:
     """A set of addresses; a blank pattern means none. Raises `UsageError` for any other text."""
@@ -30,10 +36,10 @@ class AddressPattern:
         self._any = False
         self._places: list[tuple[_Place, ...]] = []
         for item in _split(self.text):
-            if item in ("*", "*.*.*.*") or set(item) <= {"*", ":"}:
+            if item == "*.*.*.*" or set(item.split(":")) == {"*"}:
                 self._any = True
             else:
-                self._places.append(_places(item, self.text))
+                self._places.append(_places(_plain(item), self.text))
 
     def matches(self, host: str) -> bool:
         """Whether the pattern includes a numeric host address; no other text matches."""
@@ -51,6 +57,18 @@ class AddressPattern:
 def _split(text: str) -> list[str]:
     items = re.findall(r"(?:[^,{]|\{[^{}]*\})+", text)
     return [item.strip() for item in items if item.strip()]
+
+
+def _plain(item: str) -> str:
+    """An item as `matches` compares it: without brackets, and an IPv4 address that is written as IPv6 as what it is."""
+    if item.startswith("[") and item.endswith("]"):
+        item = item[1:-1]
+    try:
+        address = ipaddress.ip_address(item)
+    except ValueError:
+        return item
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return item if mapped is None else str(mapped)
 
 
 def _numbers(host: str) -> list[int]:
@@ -88,13 +106,12 @@ def _places(item: str, whole: str) -> tuple[_Place, ...]:
 def _place(part: str, base: int, top: int, whole: str) -> _Place:
     if part == "*":
         return lambda _number: True
-    low_text, dash, high_text = part.partition("-")
-    try:
-        low = int(low_text, base)
-        high = int(high_text, base) if dash else low
-    except ValueError:
+    span = _SPAN[base].fullmatch(part)
+    if span is None:
         _refuse(whole)
-    if not 0 <= low <= high <= top:
+    low = int(span["low"], base)
+    high = low if span["high"] is None else int(span["high"], base)
+    if not low <= high <= top:
         _refuse(whole)
     return lambda number: low <= number <= high
 

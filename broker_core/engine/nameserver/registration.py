@@ -38,7 +38,8 @@ class DataVersion:
         return DataVersion(now_ms, self.counter + 1, self.state_version)
 
     def to_json(self) -> dict[str, int]:
-        return {"counter": self.counter, "timestamp": self.timestamp_ms}
+        state = {"stateVersion": self.state_version} if self.state_version else {}
+        return {"counter": self.counter, **state, "timestamp": self.timestamp_ms}
 
     @classmethod
     def from_json(cls, value: object) -> DataVersion:

@@ -32,6 +32,8 @@ class PutDraft:
     sys_flag: int = 0
     reconsume_times: int = 0
     is_batch: bool = False
+    was_accepted: bool = False
+    """Whether a client's send of it was answered, so that limits of sends hold no longer."""
 
 
 Rewrite = Callable[[PutDraft], PutDraft]

@@ -18,6 +18,9 @@ from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 
+_TIME_MAX_MS = 253_370_764_800_000
+"""Beginning of the year 9999: Python writes no time beyond it."""
+
 Defer = Callable[[Callable[[], None]], object]
 """Has a function called in the loop's next turn."""
 
@@ -101,6 +104,7 @@ class SendFlow:
 
     def _check_accepting(self) -> None:
         if self._clock() < self._accept_from_ms:
-            until = datetime.fromtimestamp(self._accept_from_ms / 1000).astimezone().isoformat(" ", "milliseconds")
+            known_ms = min(self._accept_from_ms, _TIME_MAX_MS)
+            until = datetime.fromtimestamp(known_ms / 1000).astimezone().isoformat(" ", "milliseconds")
             raise RequestRefusedError(f"broker unable to service, until {until}", code=ResponseCode.SYSTEM_ERROR)
         self._accept_from_ms = 0

@@ -145,7 +145,8 @@ class TimerMessages:
             return draft
         if self.service.fault:
             raise RequestRefusedError(self.service.fault, code=ResponseCode.SERVICE_NOT_AVAILABLE)
-        out = slot_for(draft.properties, self._limits, self._state.clock(), congestion=self._congestion, choose=self._choose)
+        limits = self._limits.of_accepted if draft.was_accepted else self._limits
+        out = slot_for(draft.properties, limits, self._state.clock(), congestion=self._congestion, choose=self._choose)
         if isinstance(out, TimerRefusal):
             raise RequestRefusedError(out.text, code=_CODES[out.fault])
         if out is None:

@@ -234,7 +234,13 @@ class TransactionService:
         """Store a committed message; one with a delay is scheduled now."""
         if b"DELAY\x01" in message.properties or b"TIMER_DEL" in message.properties:
             properties = props.decode_properties(message.properties)
-            draft = PutDraft(topic=message.topic, queue_id=message.queue_id, properties=properties, sys_flag=message.sys_flag)
+            draft = PutDraft(
+                topic=message.topic,
+                queue_id=message.queue_id,
+                properties=properties,
+                sys_flag=message.sys_flag,
+                was_accepted=True,
+            )
             placed = self._rewrites.schedule(draft)
             if placed is not draft:
                 message.topic, message.queue_id = placed.topic, placed.queue_id

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,8 @@ def _object_of(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
         name = next(name for number, (name, _value) in enumerate(members) if name in dict(members[:number]))
-        raise ValueError(f"“{name}” is there twice")
+        # 4.9.4 takes the first offsetTable of two, 5.3.3 the last, and each loses the groups of the other without a word.
+        raise ValueError(f"“{name}” is there twice, and versions of RocketMQ take different ones: remove the one that is wrong")
     return found
 
 
@@ -142,6 +143,11 @@ def _settings_of(text: str) -> dict[str, str]:
 
 def _is_properties(name: str) -> bool:
     return name.removesuffix(".bak").endswith(".properties")
+
+
+def others_in(content: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
+    """Members that this version does not know, for example of a later RocketMQ: a rewrite keeps them."""
+    return {key: value for key, value in content.items() if key not in known}
 
 
 def object_in(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from broker_core.engine.nameserver.registration import DataVersion
-from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in, whole_number
+from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in, others_in, whole_number
 from broker_core.engine.tables.topic_table import QUEUES_MAX
 from broker_core.errors import CodecError
 from broker_core.protocol import names
@@ -27,7 +27,7 @@ _NEWER_KEYS = (
     "groupSysFlag",
     "subscriptionDataSet",
 )
-"""Fields that only 5.x has, kept so that a 5.x store loses nothing; no others are."""
+"""Fields that only 5.x has. Clients set them and no other unknown ones; the file may have those of a later version."""
 
 FORBIDDEN_READ = 4
 """Bit of ``forbiddenTable``: the group may not read the topic."""
@@ -56,6 +56,8 @@ class GroupTable:
         self._table = {name: GroupConfig(name) for name in names.SYSTEM_GROUPS}
         self._forbidden: dict[str, dict[str, int]] = {}
         self._texts = EntryTexts()
+        self._others: Mapping[str, Any] = {}
+        """Top-level entries of the file that are not known."""
         self.version = DataVersion(clock(), 0)
 
     @property
@@ -87,7 +89,11 @@ class GroupTable:
         return dict(self._table)
 
     def put(self, config: GroupConfig) -> None:
-        self._table[config.name] = _kept(config)
+        """Add or replace a group; unknown fields of its entry stay."""
+        known = self._table.get(config.name)
+        unknown = {} if known is None else others_in(known.others, _NEWER_KEYS)
+        others = {key: config.others[key] for key in _NEWER_KEYS if config.others.get(key) is not None} | unknown
+        self._table[config.name] = config if others == config.others else replace(config, others=others)
         self._bump()
 
     def remove(self, name: str) -> bool:
@@ -124,7 +130,7 @@ class GroupTable:
 
     def snapshot(self) -> dict[str, Any]:
         """The same as `to_json`, for the file: takes no time on the loop, whatever the number of groups."""
-        return self._content(EntryTable(self._table, self._texts))
+        return {**self._others, **self._content(EntryTable(self._table, self._texts))}
 
     def _content(self, table: object) -> dict[str, Any]:
         forbidden = {"forbiddenTable": {group: dict(topics) for group, topics in self._forbidden.items()}}
@@ -142,7 +148,7 @@ class GroupTable:
         """
         version = DataVersion.from_json(value.get("dataVersion"))
         groups = object_in(value, "subscriptionGroupTable")
-        table = {name: _kept(replace(GroupConfig.from_json(object_in(groups, name)), name=name)) for name in groups}
+        table = {name: replace(GroupConfig.from_json(object_in(groups, name)), name=name) for name in groups}
         for group in table.values():
             if group.retry_queues > QUEUES_MAX:
                 raise CodecError(f"group {group.name} has {group.retry_queues} queues to retry")
@@ -153,10 +159,5 @@ class GroupTable:
         }
         self._table |= table
         self._forbidden |= bits_of
+        self._others = others_in(value, ("dataVersion", "forbiddenTable", "subscriptionGroupTable"))
         self.version = version
-
-
-def _kept(config: GroupConfig) -> GroupConfig:
-    """A config without fields that no version of RocketMQ has."""
-    others = {key: config.others[key] for key in _NEWER_KEYS if config.others.get(key) is not None}
-    return config if others == config.others else replace(config, others=others)

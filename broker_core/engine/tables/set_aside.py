@@ -41,7 +41,20 @@ class SetAside:
 
     def note(self, physical_offset: int, topic: str, status: PutStatus, outcome: str) -> None:
         """Record that ``topic`` cannot get a copy of a message; ``outcome`` is `STAYS`, `GIVEN_UP` or `dead_letter_of`."""
-        text = f"The message at {physical_offset} of the commit log cannot be copied to {topic}: {why_never(status)}; {outcome}"
+        self._add(
+            topic,
+            f"The message at {physical_offset} of the commit log cannot be copied to {topic}: {why_never(status)}; {outcome}",
+        )
+
+    def note_commit(self, physical_offset: int, topic: str, refusal: str) -> None:
+        """Record that a transaction is given up whose producer committed it: its last commit was refused."""
+        self._add(
+            topic,
+            f"The transaction of the half message at {physical_offset} of the commit log is given up, because its commit to "
+            f"{topic} was refused: {refusal}",
+        )
+
+    def _add(self, topic: str, text: str) -> None:
         logger.error("%s", text)
         self._events.append(SetAsideEvent(topic, text))
 

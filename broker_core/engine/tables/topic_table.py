@@ -11,10 +11,10 @@ from typing import Any
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.nameserver.registration import DataVersion
-from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in
+from broker_core.engine.store.config_file import ConfigRule, EntryTable, EntryTexts, object_in, others_in
 from broker_core.errors import CodecError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import PERM_INHERIT, READ_AND_WRITE, TopicConfig
+from broker_core.protocol.admin.topics import PERM_INHERIT, READ_AND_WRITE, TOPIC_KEYS, TopicConfig
 
 TOPICS_FILE = "topics.json"
 TOPICS_RULE = ConfigRule(
@@ -48,6 +48,8 @@ class TopicTable:
         self._changed = changed
         self._table: dict[str, TopicConfig] = {topic.name: topic for topic in built_in_topics(config)}
         self._texts = EntryTexts()
+        self._others: Mapping[str, Any] = {}
+        """Top-level entries of the file that are not known."""
         self.version = DataVersion(clock(), 0)
         self._system = names.SYSTEM_TOPICS | {
             config.cluster_name,
@@ -87,7 +89,9 @@ class TopicTable:
         return sorted(self._system)
 
     def put(self, topic: TopicConfig) -> None:
-        self._table[topic.name] = topic
+        """Add or replace a topic; unknown fields of its entry stay."""
+        known = self._table.get(topic.name)
+        self._table[topic.name] = replace(topic, others=known.others) if known is not None and known.others else topic
         self._bump([topic.name])
 
     def remove(self, name: str) -> bool:
@@ -151,7 +155,8 @@ class TopicTable:
 
     def snapshot(self) -> dict[str, Any]:
         """The same as `to_json`, for the file: takes no time on the loop, whatever the number of topics."""
-        return {"dataVersion": self.version.to_json(), "topicConfigTable": EntryTable(self._table, self._texts)}
+        table = EntryTable(self._table, self._texts)
+        return {**self._others, "dataVersion": self.version.to_json(), "topicConfigTable": table}
 
     def load(self, value: Mapping[str, Any]) -> None:
         """Load ``topics.json``; entries replace the built-in ones.
@@ -160,13 +165,17 @@ class TopicTable:
             CodecError: A field has an impossible value; nothing is loaded.
         """
         version = DataVersion.from_json(value.get("dataVersion"))
-        self._table |= {name: self._loaded(name, item) for name, item in object_in(value, "topicConfigTable").items()}
+        loaded = {name: self._loaded(name, item) for name, item in object_in(value, "topicConfigTable").items()}
+        self._table |= loaded
+        self._others = others_in(value, ("dataVersion", "topicConfigTable"))
         self.version = version
 
     def _loaded(self, name: str, item: object) -> TopicConfig:
         if not isinstance(item, Mapping):
             raise CodecError(f"topic {name} is no object")
         topic = replace(TopicConfig.from_json(item), name=name)
+        if others := others_in(item, TOPIC_KEYS):
+            topic = replace(topic, others=others)
         if not (0 <= topic.read_queues <= QUEUES_MAX and 0 <= topic.write_queues <= QUEUES_MAX):
             raise CodecError(f"topic {name} has {topic.read_queues} queues to read and {topic.write_queues} to write")
         if name == names.AUTO_CREATE_TOPIC and not self._config.auto_create_topic:

@@ -30,6 +30,7 @@ from broker_core.engine.transaction.ledger import TransactionLedger, Transaction
 from broker_core.engine.transaction.messages import (
     CHECK_IMMUNITY,
     PREPARED_QUEUE_OFFSET,
+    RESUMED_OFFSET,
     HalfMessage,
     op_bodies,
     op_body,
@@ -39,9 +40,11 @@ from broker_core.engine.transaction.messages import (
     to_copy,
     to_discarded,
     to_real,
+    to_resumed,
+    with_property,
 )
 from broker_core.engine.transaction.settings import TransactionSettings
-from broker_core.errors import RecordError
+from broker_core.errors import RecordError, RequestRefusedError
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.message_id import offset_message_id
@@ -378,6 +381,7 @@ class TransactionEngine:
             if result is None or result.status is not PutStatus.PUT_OK:
                 if result is not None and result.status in NEVER_STORED:
                     self._give_up_refused(half, result.status)
+                half.refusal = refusal.remark
                 return refusal
             half.real_offset, half.real_end = result.physical_offset, result.physical_offset + result.wrote_bytes
         op_end = self._op_written(half.half_offset)
@@ -419,7 +423,10 @@ class TransactionEngine:
         except RecordError as error:
             return None, EndResult(ResponseCode.SYSTEM_ERROR, error.message)
         put = self._hooks.put_real or self._store.put
-        result = put(message)
+        try:
+            result = put(message)
+        except RequestRefusedError as error:
+            return None, EndResult(error.code, error.message)
         if result.status is not PutStatus.PUT_OK:
             return result, self._store_refused(result)
         self._hooks.stored(message.topic, result.wrote_bytes)
@@ -530,6 +537,7 @@ class TransactionEngine:
         }
         real = to_copy(message, check_times=half.check_times, origin=half.origin)
         real.topic, real.queue_id = half.topic, half.queue_id
+        real.properties = with_property(real.properties, RESUMED_OFFSET, None)
         if len(real.properties) > PROPERTIES_BYTES_MAX:
             real.properties = message.properties_bytes
         body = encode_record(
@@ -563,6 +571,8 @@ class TransactionEngine:
         # Without an op record, a restart would discard it again while an older message holds progress back.
         if self._op_written(half.half_offset) is not None:
             self._ended(half, TransactionOutcome.GIVEN_UP)
+        if half.refusal:
+            self._hooks.set_aside.note_commit(half.physical_offset, half.topic, half.refusal)
         return True
 
     # ---- by hand ----
@@ -591,7 +601,8 @@ class TransactionEngine:
         if pending is None and outcome in _DECIDED:
             remark = f"the transaction at {physical_offset} is {outcome.value} already: there is nothing to resume"
             return EndResult(ResponseCode.SYSTEM_ERROR, remark)
-        result = self._store.put(to_copy(message, check_times=0, origin=-1 if pending is None else pending.origin))
+        copy = to_resumed(message) if pending is None else to_copy(message, check_times=0, origin=pending.origin)
+        result = self._store.put(copy)
         if result.status is not PutStatus.PUT_OK:
             return EndResult(ResponseCode.SYSTEM_ERROR, self._store_refused(result).remark)
         return EndResult(ResponseCode.SUCCESS, durable_end=result.physical_offset + result.wrote_bytes)

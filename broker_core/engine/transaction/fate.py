@@ -21,7 +21,14 @@ from typing import NamedTuple, Protocol
 from broker_core.engine.schedule.timer.messages import ASKING
 from broker_core.engine.store.results import GetResult
 from broker_core.engine.transaction.ledger import TransactionOutcome
-from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, read_op, to_discarded
+from broker_core.engine.transaction.messages import (
+    CHECK_TIMES,
+    PREPARED_QUEUE_OFFSET,
+    RESUMED_OFFSET,
+    first_half,
+    read_op,
+    to_discarded,
+)
 from broker_core.errors import RecordError, StoreError
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message import properties as props
@@ -114,14 +121,14 @@ class _EndSearch:
         more = [half for half in known if _are_one(half, self._asked)]
         while more:
             found |= {half.queue_offset: half for half in more}
-            # A copy for a check names the resumed one, which names nothing.
+            # A copy for a check names the resumed one, which may name nothing.
             more = [half for half in known if half.queue_offset not in found and any(_are_one(half, one) for one in more)]
         return [half for _offset, half in sorted(found.items())]
 
     def _near_halves(self) -> Iterator[int]:
         """Places to begin to read the half queue at: before the first half, and after the asked one."""
         offset = self._asked.queue_offset if self._asked.topic == HALF_TOPIC else -1
-        first = props.number_of(self._asked.properties.get(PREPARED_QUEUE_OFFSET), offset)
+        first = first_half(self._asked)
         if first >= 0 and (CHECK_TIMES in self._asked.properties or offset < 0):
             # Those before a copy need not be named by it: of a resumed transaction, and of RocketMQ.
             yield max(first - RECORDS_MAX // 2, 0)
@@ -189,7 +196,7 @@ class _EndSearch:
         last = self.halves[-1]
         found = None
         for copy in decoded(self._after(last, DISCARD_TOPIC)):
-            is_named = PREPARED_QUEUE_OFFSET in copy.properties and any(_are_one(copy, half) for half in self.halves)
+            is_named = first_half(copy) >= 0 and any(_are_one(copy, half) for half in self.halves)
             if is_named or _is_same(copy, last):
                 found = copy
         return found
@@ -248,9 +255,11 @@ def _are_one(one: StoredMessage, other: StoredMessage) -> bool:
     first, last = sorted((one, other), key=lambda message: message.physical_offset)
     if first.properties.get(props.PRODUCER_GROUP) != last.properties.get(props.PRODUCER_GROUP):
         return False
+    if RESUMED_OFFSET in last.properties:
+        return first_half(last) == first_half(first)
     if PREPARED_QUEUE_OFFSET in last.properties:
         return _origin(last) == _origin(first)
-    # RocketMQ's copies for a check name no original, and neither do resumed ones.
+    # RocketMQ's copies for a check name no original, and neither do resumed ones without room for it.
     is_copy, key = CHECK_TIMES in last.properties or last.topic == DISCARD_TOPIC, last.properties.get(props.UNIQUE_KEY)
     return is_copy and bool(key) and first.properties.get(props.UNIQUE_KEY) == key
 

@@ -18,7 +18,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from broker_core.engine.transaction.fate import DELAY_TOPICS, decoded
-from broker_core.engine.transaction.messages import CHECK_TIMES, PREPARED_QUEUE_OFFSET, parse_op_body
+from broker_core.engine.transaction.messages import CHECK_TIMES, first_half, parse_op_body
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import decode_record
@@ -187,7 +187,7 @@ class _Scan:
 
     def _life_of(self, half: StoredMessage) -> tuple[Life, StepKind]:
         """The transaction of a half message, and the meaning of this record for it."""
-        origin = props.number_of(half.properties.get(PREPARED_QUEUE_OFFSET), half.queue_offset)
+        origin = first_half(half)
         known = self._by_origin.get(origin)
         if known is None and CHECK_TIMES in half.properties:
             known = self._by_key.get(_key(half))

@@ -7,7 +7,8 @@
     discarded    TRANS_CHECK_MAX_TIME_TOPIC: a half message that nobody would decide
 
 A copy names the first half of its transaction in TRAN_PREPARED_QUEUE_OFFSET. RocketMQ writes that for postponed copies only and
-not for those of a check; both are read.
+not for those of a check; both are read. A resumed message begins a new series of copies, because RocketMQ takes the op record
+of the first half for its own; ORBIT_RESUMED_OFFSET names the first half of all series.
 
 Source: docs/spec/broker.md §4.2, §4.4 to §4.8, docs/spec/store.md §8.4.
 """
@@ -27,6 +28,7 @@ from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, OP_TOPIC, TRAN
 CHECK_TIMES = "TRANSACTION_CHECK_TIMES"
 PREPARED_QUEUE_OFFSET = "TRAN_PREPARED_QUEUE_OFFSET"
 CHECK_IMMUNITY = "CHECK_IMMUNITY_TIME_IN_SECONDS"
+RESUMED_OFFSET = "ORBIT_RESUMED_OFFSET"
 OP_TAG = "d"
 _INT64_MAX = (1 << 63) - 1
 CHECKED = {PREPARED_QUEUE_OFFSET: str(_INT64_MAX), CHECK_TIMES: str(_INT64_MAX)}
@@ -58,6 +60,7 @@ class HalfMessage:
         asked_ms: When a producer was last asked by this process; -1 never.
         real_offset: Physical offset of its real message when only the op record is still missing; -1 otherwise.
         real_end: Where that message ends in the log; 0 when there is none.
+        refusal: Why its last commit was refused by this process; empty for none.
     """
 
     origin: int
@@ -74,6 +77,7 @@ class HalfMessage:
     asked_ms: int = -1
     real_offset: int = -1
     real_end: int = 0
+    refusal: str = ""
 
 
 def read_half(record: memoryview, *, timeout_ms: int) -> HalfMessage:
@@ -115,6 +119,13 @@ def _text(value: bytes | None) -> str:
     return "" if value is None else value.decode("utf-8", "replace")
 
 
+def first_half(message: StoredMessage) -> int:
+    """Queue offset of the first half of a transaction, before any resume; -1 if a copy in the discard topic names none."""
+    own = message.queue_offset if message.topic == HALF_TOPIC else -1
+    prepared = props.number_of(message.properties.get(PREPARED_QUEUE_OFFSET), own)
+    return props.number_of(message.properties.get(RESUMED_OFFSET), prepared)
+
+
 # ---- what is written ---------------------------------------------------------------------------------------------------
 
 
@@ -130,7 +141,7 @@ def to_real(half: StoredMessage) -> MessageToStore:
     queue_id = props.number_of(half.properties.get(props.REAL_QUEUE_ID))
     if not topic or queue_id < 0:
         raise RecordError(f"the half message at {half.physical_offset} names no topic and queue (REAL_TOPIC, REAL_QID)")
-    real = half.copy_for(topic, queue_id, half.properties_bytes)
+    real = half.copy_for(topic, queue_id, with_property(half.properties_bytes, RESUMED_OFFSET, None))
     real.sys_flag = half.sys_flag & ~TRANSACTION_MASK | TransactionType.COMMIT
     real.prepared_transaction_offset = half.physical_offset
     return real
@@ -146,9 +157,19 @@ def to_copy(half: StoredMessage, *, check_times: int, origin: int) -> MessageToS
     """
     kept = with_property(half.properties_bytes, PREPARED_QUEUE_OFFSET, None if origin < 0 else str(origin))
     properties = with_property(kept, CHECK_TIMES, str(check_times))
+    if len(properties) > props.PROPERTIES_BYTES_MAX:
+        properties = with_property(properties, RESUMED_OFFSET, None)
     if not check_times and len(properties) > props.PROPERTIES_BYTES_MAX:
         properties = with_property(kept, CHECK_TIMES, None)
     return _without_type(half, HALF_TOPIC, properties)
+
+
+def to_resumed(message: StoredMessage) -> MessageToStore:
+    """A half message, or its copy in the discard topic, to be checked again: the first half of a new series of copies."""
+    copy, first = to_copy(message, check_times=0, origin=-1), first_half(message)
+    linked = copy.properties if first < 0 else with_property(copy.properties, RESUMED_OFFSET, str(first))
+    copy.properties = linked if len(linked) <= props.PROPERTIES_BYTES_MAX else copy.properties
+    return copy
 
 
 def to_discarded(half: StoredMessage) -> MessageToStore:

@@ -23,6 +23,10 @@ MESSAGE_TYPES = ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED
 """Its values in RocketMQ 5.3."""
 
 
+_NO_OTHERS: Mapping[str, Any] = {}
+"""One object for all topics, because a broker may have 100,000."""
+
+
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
     """One topic of one broker. Queue ids run from 0; permission bits are 4 read, 2 write, 1 inherit."""
@@ -36,6 +40,8 @@ class TopicConfig:
     order: bool = False
     attributes: Mapping[str, str] = field(default_factory=dict)
     """5.x only (``message.type`` …); kept so that a 5.x store loses nothing."""
+    others: Mapping[str, Any] = field(default_factory=lambda: _NO_OTHERS)
+    """Fields of a later version in the broker's file, kept unchanged."""
 
     @property
     def readable(self) -> bool:
@@ -47,6 +53,7 @@ class TopicConfig:
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {
+            **self.others,
             "order": self.order,
             "perm": self.permission,
             "readQueueNums": self.read_queues,
@@ -73,6 +80,10 @@ class TopicConfig:
             order=str(value.get("order", False)).lower() == "true",
             attributes={str(k): str(v) for k, v in attributes.items()} if isinstance(attributes, Mapping) else {},
         )
+
+
+TOPIC_KEYS = frozenset({*TopicConfig("", 0, 0).to_json(), "attributes"})
+"""RocketMQ's keys of all that is known of a topic."""
 
 
 def read_topic_settings(body: Body) -> TopicConfig:

@@ -222,6 +222,8 @@ class _SourceSearch:
 
 def _tell(survey: ReplaySurvey, outcome: Outcome | None) -> None:
     if outcome is not None:
+        for note in outcome.notes:
+            say(f"note: {note}")
         say(f"search: {outcome}")
     for line in survey.lines():
         say(line)

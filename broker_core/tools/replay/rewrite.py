@@ -18,6 +18,7 @@ from broker_core.protocol.message.resent_properties import TIMED, resent_propert
 from broker_core.protocol.message.sys_flag import COMPRESSED, COMPRESSION_MASK, MULTI_TAGS
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
 from broker_core.protocol.retry_names import first_topic as topic_of_retry
+from broker_core.protocol.retry_names import origin_of, owners_text, possible_owners
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.search.fields import state_of_topic
 
@@ -95,6 +96,18 @@ def first_topic(item: ReplayItem) -> str:
     if found:
         return found
     return properties.get(props.REAL_TOPIC, item.topic) if state_of_topic(item.topic) != "normal" else item.topic
+
+
+def shared_origin(item: ReplayItem) -> str:
+    """Why a dead letter may be of another topic than `first_topic`, as the end of a sentence; empty where that is certain.
+
+    A replay knows no groups and topics that would tell the pairs of a shared retry topic apart.
+    """
+    named = origin_of(item.properties)
+    owners = [owner for owner in possible_owners(named) if owner.topic] if item.topic.startswith(DLQ_PREFIX) else []
+    if len(owners) < 2:
+        return ""
+    return f"of retry topic {named}, which fits several pairs of group and topic: {owners_text(owners)}"
 
 
 def outgoing(item: ReplayItem, target: ReplayTarget) -> Outgoing | Skipped:

@@ -10,7 +10,7 @@ from broker_core.protocol.message import properties as props
 from broker_core.tools.replay.item import ReplayItem
 from broker_core.tools.replay.pace import Pace
 from broker_core.tools.replay.receiving_groups import Kinds
-from broker_core.tools.replay.rewrite import ReplayTarget, Skipped, outgoing
+from broker_core.tools.replay.rewrite import ReplayTarget, Skipped, outgoing, shared_origin
 from broker_core.tools.search.fields import state_of_topic
 
 ROUTES_SHOWN = 20
@@ -36,6 +36,7 @@ class ReplaySurvey:
         self._routes: Counter[tuple[str, str]] = Counter()
         self._skipped: Counter[str] = Counter()
         self._states: Counter[str] = Counter()
+        self._shared: Counter[str] = Counter()
 
     def add(self, item: ReplayItem) -> None:
         self._first_ms = min(self._first_ms, item.store_timestamp_ms) if self.count else item.store_timestamp_ms
@@ -51,6 +52,8 @@ class ReplaySurvey:
         self._body_bytes += len(message.body)
         self._routes[item.topic, message.topic] += 1
         self._states[state_of_topic(item.topic)] += 1
+        if self.target.to_origin and (note := shared_origin(item)):
+            self._shared[note] += 1
 
     def lines(self) -> Iterator[str]:
         """The plan, a line for each fact."""
@@ -64,6 +67,8 @@ class ReplaySurvey:
         for state, words in _MORE_THAN_MESSAGES.items():
             if self._states[state]:
                 yield f"  note: {counted(self._states[state], 'of them is', 'of them are')} {words}"
+        for note, count in self._shared.most_common(ROUTES_SHOWN):
+            yield f"  note: {counted(count, 'of them is', 'of them are')} {note}"
         for reason, count in self._skipped.most_common():
             yield f"  {count:,} left out: {reason}"
 

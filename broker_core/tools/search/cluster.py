@@ -201,7 +201,9 @@ class ClusterSearch:
             reasons.insert(0, "it was cancelled")
         if self._undecoded:
             reasons.append(undecoded_reason(self._undecoded))
-        self.outcome = Outcome(self._scanned, self._found, tuple(reasons), notes=self._shared.notes())
+        self.outcome = Outcome(
+            self._scanned, self._found, tuple(reasons), notes=(*self._places.gone.notes(), *self._shared.notes())
+        )
 
     def _hits(self, answers: Answers) -> Iterator[Hit]:
         found = list(chain.from_iterable(records for _broker, records in answers))
@@ -254,6 +256,8 @@ class ClusterSearch:
         """Names of brokers with a record each, by store time: a message before its retries."""
         found: dict[str, tuple[str, bytes]] = {}
         await self._unless_cancelled(self._find(lookups, found))
+        if not found:
+            await self._unless_cancelled(self._places.each(self._topics, self._places.look_for_gone))
         for broker, record in sorted(found.values(), key=lambda one: decode_record(one[1]).store_timestamp_ms):
             yield [(broker, [record])]
 

@@ -22,8 +22,9 @@ from broker_core.cluster.time_bounds import within_times
 from broker_core.errors import CodecError, NetworkError, RemoteError, UsageError
 from broker_core.protocol.admin.routes import MASTER_ID, Route
 from broker_core.protocol.admin.topics import PERM_READ
-from broker_core.tools.search.bounds import HIGHEST, LOWEST, Interval
+from broker_core.tools.search.bounds import EVERYTHING, HIGHEST, LOWEST, Interval
 from broker_core.tools.search.gaps import Gaps
+from broker_core.tools.search.gone import Gone
 
 TOPICS_AT_ONCE = 8
 """Topics that are read concurrently."""
@@ -40,6 +41,8 @@ class ClusterParts:
         self._puller = puller
         self._gaps = gaps
         self._known = known_topics
+        self.gone = Gone()
+        """Deleted messages of the queues that were looked at."""
         self._lost: dict[str, str] = {}
         """Address → why it gets no further requests."""
         self.registered: dict[str, str] = {}
@@ -132,7 +135,10 @@ class ClusterParts:
             for whole, held in await queues_on(self._puller, topic, name, address, readable[name]):
                 first, end = max(whole.first, offsets.low, 0), min(whole.end, max(offsets.high, -1) + 1)
                 is_older = 0 < held.last_store_ms < stored.low
-                if first >= end or is_older or not may_match(name, whole.queue_id):
+                if is_older or not may_match(name, whole.queue_id):
+                    continue
+                if first >= end:
+                    self.gone.add(topic, whole.first, offsets)
                     continue
                 part = replace(whole, first=first, end=end)
                 if part.queue_id >= readable[name]:
@@ -140,7 +146,20 @@ class ClusterParts:
                     found.append(replace(part, singly=True))
                 elif (part := await within_times(self._puller, part, from_ms, to_ms)).messages > 0:
                     found.append(part)
+                if part.first <= first:  # else the first stored message is too old, and deleted ones are older
+                    self.gone.add(topic, whole.first, offsets)
 
         addresses = {name: address for name in sorted(readable) if (address := route.address_of(name)) is not None}
         await self.on_each_broker(topic, addresses, ask)
         return found
+
+    async def look_for_gone(self, topic: str) -> None:
+        """Count the deleted messages of a topic. Raises as `topics`."""
+        route = await self.route(topic)
+
+        async def ask(name: str, address: str) -> None:
+            for held in (await self._puller.held(QueueSlice(topic, name, address, 0, 0, 0))).values():
+                self.gone.add(topic, held.min_offset, EVERYTHING)
+
+        addresses = {name: address for name in route.brokers if (address := route.address_of(name)) is not None}
+        await self.on_each_broker(topic, addresses, ask)

@@ -11,7 +11,9 @@ a scan of the log. When they would have been used and are not, the plan says why
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from broker_core.cluster.slices import CLOCK_MARGIN_MS
@@ -23,12 +25,13 @@ from broker_core.errors import ForeignStoreError
 from broker_core.protocol.message.message_id import offset_in_id, offset_message_id
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.names import LMQ_PREFIX
-from broker_core.tools.search.bounds import EVERYTHING, Interval, Lookup, interval_of, literal_topics, lookups_of
+from broker_core.tools.search.bounds import EVERYTHING, HIGHEST, Interval, Lookup, interval_of, literal_topics, lookups_of
 from broker_core.tools.search.columns import may_match
 from broker_core.tools.search.expression import Expression
+from broker_core.tools.search.gone import Gone
 from broker_core.tools.search.keys import KeyIndex, Range
 from broker_core.tools.search.queues import Queues, QueueSpan
-from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files
+from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files, time_at
 
 QUEUE_SHARE_MAX = 0.25
 """With more than this share of a store's messages in the chosen queues, the log is read as a whole."""
@@ -51,6 +54,7 @@ class Plan:
         ranges: Parts of the log to be scanned, ascending.
         steps: The same in words.
         total_messages: Their approximate number.
+        notes: What cannot be found, because it is no longer stored.
     """
 
     steps: tuple[str, ...]
@@ -58,6 +62,7 @@ class Plan:
     places: tuple[int, ...] = ()
     spans: tuple[QueueSpan, ...] = ()
     ranges: tuple[Range, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return ", then ".join(self.steps)
@@ -89,7 +94,36 @@ class Planner:
             self.doubt = NO_QUEUES
 
     def plan(self) -> Plan:
-        """The cheapest way that finds everything."""
+        """The cheapest way that finds everything that is stored."""
+        plan = self._plan()
+        is_by_id = len(plan.places) == plan.total_messages > 0  # each named record is there
+        return plan if is_by_id else replace(plan, notes=self._gone())
+
+    def _gone(self) -> tuple[str, ...]:
+        """The note on deleted messages of queues that may have a match."""
+        gone, offsets = Gone(), interval_of(self.expression, "offset")
+        any_gone = self.log.min_offset or any(span.first for span in self._spans)
+        if any_gone and interval_of(self.expression, "position").low < self.log.min_offset:
+            for span in self._spans:
+                if may_match(self.expression, span.topic, span.queue_id):
+                    first = self._first_kept(span)
+                    if self._time_of(span, first) >= self._stored.low:
+                        gone.add(span.topic, first, offsets)
+        return gone.notes()
+
+    def _first_kept(self, span: QueueSpan) -> int:
+        """Offset of the first message of a queue whose record is still in the log; its end if there is none."""
+        low, high = span.first, span.end
+        if low < high and self._place_of(span, low) < self.log.min_offset:
+            low = bisect_left(range(high), self.log.min_offset, lo=low + 1, key=partial(self._place_of, span))
+        return low
+
+    def _time_of(self, span: QueueSpan, offset: int) -> int:
+        """Store time of a message; the highest where it is not known, because deleted ones may be as new."""
+        at = time_at(self.log, self._place_of(span, offset)) if offset < span.end else None
+        return HIGHEST if at is None else at
+
+    def _plan(self) -> Plan:
         lookups = lookups_of(self.expression)
         if lookups is not None and len(lookups) > LOOKUPS_MAX:
             lookups = None

@@ -52,7 +52,7 @@ class Outcome:
     findings: tuple[StoreFinding, ...] = ()
     """Damaged places, at most `FINDINGS_MAX`."""
     notes: tuple[str, ...] = ()
-    """What is not certain of the hits; they are complete all the same."""
+    """What is not certain of the hits, and what is no longer stored; the search is complete all the same."""
 
     @property
     def is_complete(self) -> bool:

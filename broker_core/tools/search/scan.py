@@ -195,7 +195,8 @@ class StoreSearch:
             reasons.append(f"{counted(counts.unreadable, 'message')} that the index names could not be read")
         if counts.undecoded:
             reasons.append(undecoded_reason(counts.undecoded))
-        self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings), self._shared.notes())
+        notes = (*self.plan.notes, *self._shared.notes())
+        self.outcome = Outcome(counts.scanned, counts.found, tuple(reasons), tuple(counts.findings), notes)
 
     # ---- records -------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.resent_properties import ORIGIN_LINK
 from broker_core.protocol.message.sys_flag import TransactionType, transaction_type
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
-from broker_core.protocol.retry_names import RetryOwner, groups_of, groups_text, owners_of_message, shared_note
+from broker_core.protocol.retry_names import RetryOwner, groups_of, names_text, owners_of_message, shared_note
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.worker.lifeline.gather import Gathered, id_of
 from broker_core.worker.lifeline.model import FAILED, POP, SUCCESS, UNKNOWN, Event, EventKind, Evidence, Position, Story
@@ -222,7 +222,7 @@ class _Joining:
         if len(owners) > 1:
             note = shared_note(name, owners)
             self._missing += [] if note in self._missing else [note]
-        return groups_text(groups_of(owners))
+        return names_text(groups_of(owners))
 
     def _popped_here(self, owners: tuple[RetryOwner, ...]) -> tuple[RetryOwner, ...]:
         """Those owners that popped a topic in which this message lies, or all, if no record of it is left there."""

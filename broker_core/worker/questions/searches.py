@@ -30,7 +30,7 @@ class SearchHits:
     Those of a store are in the order of its log; of a cluster, in the order in which queues answered.
 
     ``scanned`` of about ``total`` messages were examined so far, ``found`` passed. Once ``is_over``, ``reasons`` is empty where
-    everything was found, and else says why not; ``notes`` say what is not certain of the hits.
+    everything was found, and else says why not; ``notes`` say what is not certain of the hits, and what is no longer stored.
     """
 
     search_id: int

@@ -137,7 +137,8 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     return [
         Column("died", "Died", lambda row: times.shown(row.letter.died_ms, now_ms()), sort=lambda row: row.letter.died_ms,
                tip=lambda row: times.full(row.letter.died_ms), width=108, whole=True),
-        Column("origin", "Original topic", lambda row: row.letter.origin_topic or UNKNOWN, kind=CellKind.STRONG, width=140),
+        Column("origin", "Original topic", lambda row: row.letter.origin_text or UNKNOWN, kind=CellKind.STRONG,
+               tip=_origin_tip, width=140),
         Column("key", "Key", lambda row: row.letter.keys or UNKNOWN, kind=CellKind.KEYS, width=130),
         Column("tag", "Tag", lambda row: row.letter.tag or UNKNOWN, width=80, gives_way=1),
         number_column("tries", "Tries", lambda row: row.letter.tries, tip=lambda _row: tr("Deliveries that failed"), width=52,
@@ -152,9 +153,13 @@ def letter_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Col
     ]  # fmt: skip
 
 
+def _origin_tip(row: LetterRow) -> str:
+    return tr("One of them: pairs of group and topic share the retry topic of its pop") if len(row.letter.origins) > 1 else ""
+
+
 def searched_text(row: LetterRow) -> str:
     letter = row.letter
-    facts = (letter.origin_topic, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
+    facts = (letter.origin_text, letter.keys, letter.tag, letter.host, letter.body, row.note.text, state_of(row)[0])
     return " ".join(facts)
 
 

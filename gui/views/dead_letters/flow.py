@@ -41,7 +41,7 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
     lines: list[tuple[object, ...]] = [HEAD]
     for one in rows:
         message_id, note = one.letter.offset_message_id, one.note
-        head = (message_id, one.letter.group, one.letter.origin_topic, one.letter.keys)
+        head = (message_id, one.letter.group, one.letter.origin_text, one.letter.keys)
         if message_id in refused:
             lines.append((*head, "", "", "", "", "not sent", refused[message_id]))
         elif message_id in doubtful:

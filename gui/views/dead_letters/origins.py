@@ -14,7 +14,7 @@ from broker_core.api import names as reserved
 from broker_core.worker.questions.stored_messages import BrowseQueue, FieldValues, MessagePage, ReadFields
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import InTurn
-from monitoring.dead_letters import GroupFigures
+from monitoring.dead_letters import GroupFigures, known_names
 from monitoring.sources.base import ClusterSource, Pending
 
 logger = logging.getLogger(__name__)
@@ -69,9 +69,10 @@ class OriginReader(QObject):
         self._fields.ask(InTurn(asks), partial(self._take, groups), self._failed)
 
     def _take(self, groups: list[str], answers: list[FieldValues]) -> None:
+        known = known_names(self._source.state)
         for group, values in zip(groups, answers, strict=True):
             named = ({"RETRY_TOPIC": first, "DLQ_ORIGIN_TOPIC": second} for first, second in zip(*values.texts, strict=True))
-            origins = (retry_names.origin_of(one, group) for one in named)
+            origins = (retry_names.names_text(retry_names.origins_of(one, group, known)) for one in named)
             self._known[group] = Counter(filter(None, origins)).most_common(ORIGINS_SHOWN)
             if values.unread:  # a broker was slow: the next turn asks again
                 self._read_for.pop(group, None)

@@ -28,6 +28,7 @@ from monitoring.dead_letters import (
     GroupFigures,
     WaitingRetry,
     dead_letter,
+    known_names,
     may_have_any,
     waiting_retries,
 )
@@ -156,10 +157,11 @@ class DeadLetterReader(QObject):
         self._ages_failed_in = -1
 
     def _show_heads(self, page: MessagePage) -> None:
+        known = known_names(self._source.state)
         missing = [position for position in page.physical_offset if position not in self._known]
 
         def keep(_number: int, detail: MessageDetail) -> None:
-            self._known[detail.physical_offset] = dead_letter(detail, self._book.mask_of(detail))
+            self._known[detail.physical_offset] = dead_letter(detail, self._book.mask_of(detail), known)
 
         def show(_details: list[MessageDetail]) -> None:
             self._known = {position: self._known[position] for position in page.physical_offset}

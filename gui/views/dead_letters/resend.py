@@ -94,7 +94,7 @@ def resend_dialog(
 
     def check(_chosen: str = "") -> None:
         blocked = target.current == ResendTarget.TOPIC.value and without_origin
-        reason = tr("Without an original topic they can only go to the group") if blocked else ""
+        reason = tr("Without a certain original topic they can only go to the group") if blocked else ""
         dialog.set_blocked(reason if _still_unsent(letters, so_far) else tr("None is left that was surely not sent"))
 
     target.chosen.connect(check)
@@ -237,4 +237,4 @@ def _verdict(wanted: Mapping[str, Wanted], letter: DeadLetter) -> Rejection:
 
 
 def _origins(letters: Sequence[DeadLetter]) -> str:
-    return ", ".join(sorted({letter.origin_topic for letter in letters if letter.origin_topic})) or "—"
+    return ", ".join(sorted({letter.origin_text for letter in letters if letter.origins})) or "—"

@@ -90,7 +90,7 @@ class ResendSide(Panel):
         if order.target is ResendTarget.OTHER and not order.topic:
             return tr("Name the topic.")
         if order.target is ResendTarget.TOPIC and not all(letter.origin_topic for letter in self._letters):
-            return tr("Without an original topic they can only go to the group")
+            return tr("Without a certain original topic they can only go to the group")
         return ""
 
     def show_letters(self, letters: Sequence[DeadLetter], handled: int) -> None:

@@ -126,7 +126,7 @@ class LetterSide(Panel):
     def _pairs(self, one: LetterRow) -> list[tuple[str, str]]:
         letter = one.letter
         return [
-            (tr("Original topic"), letter.origin_topic or UNKNOWN), (tr("Died"), self._times.full(letter.died_ms)),
+            (tr("Original topic"), letter.origin_text or UNKNOWN), (tr("Died"), self._times.full(letter.died_ms)),
             (tr("Tries"), count_text(letter.tries)), (tr("Producer"), letter.host),
             (tr("Message ID"), letter.offset_message_id),
         ]  # fmt: skip

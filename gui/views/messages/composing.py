@@ -51,6 +51,7 @@ from gui.words.text import count_text, tr
 from monitoring.compose.code import LANGUAGES
 from monitoring.compose.sdk_code import SDK_LANGUAGES
 from monitoring.compose.template import Moment, Template, TemplateError
+from monitoring.dead_letters import known_names
 from monitoring.payload.listed import NO_MASK, ListMask
 from monitoring.sources.base import ClusterSource
 from monitoring.state import ClusterState
@@ -130,7 +131,11 @@ class Composing(_Widget):
         self.templates_menu = TemplatesMenu(kept_in, self._entered, self, group=group_of_source(source))
         self._audience = Audience(source, self)
         self._keeps = settings is not None and resent is None
-        self._first = MessageDraft(topic, ALL_QUEUES, "", "", (), b"") if resent is None else resend_draft(resent)
+        self._first = (
+            MessageDraft(topic, ALL_QUEUES, "", "", (), b"")
+            if resent is None
+            else resend_draft(resent, known_names(source.state))
+        )
         self._mask = mask
 
     def _begin(self) -> None:

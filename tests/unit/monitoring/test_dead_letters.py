@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from broker_core.protocol.retry_names import KnownNames
 from broker_core.worker.questions.delays import DelayedMessages
 from monitoring.dead_letters import (
     RUNGS_MAX,
@@ -99,7 +100,14 @@ def test_a_retry_topic_of_unknown_groups_is_one_row_with_all_their_names():
 
 def test_the_origin_of_a_popped_dead_letter_is_the_topic_of_its_pop():
     popped = replace(DETAIL, topic="%DLQ%g_a", properties={"RETRY_TOPIC": "%RETRY%g_a_t"})
-    assert dead_letter(popped, NO_MASK).origin_topic == "t"
+    assert dead_letter(popped, NO_MASK, KnownNames({"g_a"}, {"t", "a_t"})).origin_topic == "t"
+
+
+def test_the_origin_of_a_dead_letter_from_a_shared_retry_topic_is_not_certain():
+    popped = replace(DETAIL, topic="%DLQ%g_a", properties={"RETRY_TOPIC": "%RETRY%g_a_t"})
+    letter = dead_letter(popped, NO_MASK, KnownNames({"g_a", "g"}, {"t", "a_t"}))
+    assert (letter.group, letter.origin_topic, letter.origin_text) == ("g_a", "", "a_t / t")
+    assert top_origins([letter]) == [("a_t / t", 1)]
 
 
 def test_nothing_is_unread_in_an_empty_retry_topic():
@@ -129,9 +137,7 @@ def test_a_dead_letter_and_its_origin():
         16,
     )
     assert letter.made_from == ""
-    assert top_origins([letter, letter, replace(letter, origin_topic="a"), replace(letter, origin_topic="")], 1) == [
-        ("orders", 2)
-    ]
+    assert top_origins([letter, letter, replace(letter, origins=("a",)), replace(letter, origins=())], 1) == [("orders", 2)]
 
 
 @pytest.mark.parametrize(("level", "attempt"), [(1, 1), (3, 1), (4, 2), (18, 16)])

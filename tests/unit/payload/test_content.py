@@ -229,3 +229,10 @@ def test_a_deep_structure_is_no_trouble():
     assert read_content(deep).kind is BodyKind.TEXT
     assert read_content(b"<a>" * 300 + b"</a>" * 300).kind is BodyKind.TEXT
     assert read_content(b"\x91" * 5_000 + b"\x01").kind in (BodyKind.BYTES, BodyKind.MSGPACK)
+
+
+@pytest.mark.parametrize("encoding", ["punycode", "utf-7", "unicode_escape", "utf-32", "iso2022_jp_3"])
+def test_bytes_that_are_no_text_of_a_chosen_encoding_are_bytes(encoding):
+    for body in (b"<a>x</a>", b"<a>+x\\N{\xff"):
+        content = read_content(body, DecoderRule("*", reading="text", encoding=encoding))
+        assert (content.kind, content.encoding) in ((BodyKind.BYTES, ""), (BodyKind.TEXT, encoding))

@@ -152,6 +152,8 @@ DEAD = DecoderRule("%DLQ%*", reading="text")
         ("RMQ_SYS_TRANS_HALF_TOPIC", {"REAL_TOPIC": "orders"}, "json", ORDERS.mask),
         ("SCHEDULE_TOPIC_XXXX", {"REAL_TOPIC": "%RETRY%g", "RETRY_TOPIC": "orders"}, "json", ORDERS.mask),
         ("%RETRY%g", {}, "", united([ORDERS.mask, PAY.mask])),  # it may be of any topic
+        ("%DLQ%g_a", {"RETRY_TOPIC": "%RETRY%g_a_t"}, "", united([ORDERS.mask, PAY.mask])),  # as a 5.x proxy writes it
+        ("SCHEDULE_TOPIC_XXXX", {"REAL_TOPIC": "%RETRY%g"}, "", united([ORDERS.mask, PAY.mask])),
         ("TRANS_CHECK_MAX_TIME_TOPIC", {}, "", united([ORDERS.mask, PAY.mask])),
     ],
 )

@@ -11,7 +11,8 @@ from broker_core.protocol.retry_names import (
     RetryOwner,
     first_topic,
     groups_of,
-    groups_text,
+    names_text,
+    origins_of,
     owners_of,
     owners_of_message,
     owners_text,
@@ -82,15 +83,35 @@ def test_the_first_topic_is_told_where_it_is_certain():
     assert first_topic(COLLIDING, {"1ST_POP_TIME": "1"}) == ""
     assert first_topic(COLLIDING, {"1ST_POP_TIME": "1"}, KnownNames({"g"}, {"a_t"})) == "a_t"
     assert first_topic("%RETRY%g", {"RETRY_TOPIC": "orders"}) == "orders"
+    assert first_topic("%RETRY%g_a", {"RETRY_TOPIC": COLLIDING}, KnownNames({"g_a"}, {"t"})) == "t"
+    assert first_topic("%RETRY%g_a", {"RETRY_TOPIC": COLLIDING}) == ""
+
+
+@pytest.mark.parametrize(
+    ("groups", "topics", "origins"),
+    [
+        ({"g_a", "g"}, {"t", "a_t"}, ("a_t", "t")),
+        ({"g_a"}, {"t", "a_t"}, ("t",)),
+        ({"g_a", "g"}, {"t"}, ("t",)),
+        ((), (), ("t",)),
+    ],
+)
+def test_a_dead_letter_may_be_of_another_pair_that_shares_the_retry_topic(groups, topics, origins):
+    known = KnownNames(frozenset(groups), frozenset(topics))
+    for name in ("RETRY_TOPIC", "DLQ_ORIGIN_TOPIC"):
+        assert origins_of({name: COLLIDING}, "g_a", known) == origins
+        assert first_topic("%DLQ%g_a", {name: COLLIDING}, known) == (origins[0] if len(origins) == 1 else "")
+    assert origins_of({"RETRY_TOPIC": "a_t"}, "g_a", known) == ("a_t",)
+    assert origins_of({}, "g_a", known) == ()
 
 
 def test_owners_are_named_in_short():
     assert owners_text([G, G_A, OWN]) == "g+a_t, g_a+t, g_a_t"
-    assert groups_text(groups_of([G, G_A])) == "g / g_a"
-    assert groups_text(["g"]) == "g"
+    assert names_text(groups_of([G, G_A])) == "g / g_a"
+    assert names_text(["g"]) == "g"
     many = owners_of("%RETRY%a_b_c_d_e", popped=True)
     assert owners_text(many) == "a+b_c_d_e, a_b+c_d_e, a_b_c+d_e, …"
-    assert groups_text(groups_of(many)) == "a / a_b / a_b_c / …"
+    assert names_text(groups_of(many)) == "a / a_b / a_b_c / …"
 
 
 @given(NAMES, NAMES, st.sampled_from((FLAG_RETRY_V1, FLAG_RETRY_V2)))

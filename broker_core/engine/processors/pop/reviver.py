@@ -24,7 +24,7 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
-from broker_core.protocol.retry_names import topic_popped_by
+from broker_core.protocol.retry_names import KnownNames, origins_of
 
 logger = logging.getLogger(__name__)
 
@@ -136,11 +136,18 @@ class Reviver:
 
     def _put_dead(self, key: CheckpointKey, message: StoredMessage) -> PutResult:
         origin = {
-            props.RETRY_TOPIC: topic_popped_by(key.group, key.topic) or key.topic,
+            props.RETRY_TOPIC: self._origin(key),
             props.ORIGIN_MESSAGE_ID: offset_message_id(message.store_host, message.physical_offset),
             props.FIRST_POP_TIME: str(key.pop_time_ms),
         }
         return put_dead_letter(self._state, message, key.group, origin | message.properties, self._state.store_host)
+
+    def _origin(self, key: CheckpointKey) -> str:
+        """The topic that the group popped; the name of its retry topic where another group and topic share that."""
+        state = self._state
+        known = KnownNames({*state.groups.all(), *state.offsets.groups()}, frozenset(state.topics.all()))
+        origins = origins_of({props.RETRY_TOPIC: key.topic}, key.group, known)
+        return origins[0] if len(origins) == 1 else key.topic
 
     def _retry_topic(self, group: str, topic: str) -> str:
         if topic.startswith(RETRY_PREFIX):

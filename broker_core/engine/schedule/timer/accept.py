@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -46,6 +46,11 @@ class TimerLimits:
     precision_ms: int
     delay_max_ms: int
     congest_messages: int
+
+    @property
+    def of_accepted(self) -> TimerLimits:
+        """The limits of a message that was accepted before: no delay is too long, and no slot too full."""
+        return replace(self, delay_max_ms=_TIME_MAX, congest_messages=_TIME_MAX)
 
 
 def slot_for(

@@ -1,5 +1,6 @@
 """The access control file."""
 
+import itertools
 import stat
 
 import pytest
@@ -55,6 +56,12 @@ def test_a_word_that_is_not_known_denies(word, permission):
     assert permission_of(word).value == permission
 
 
+ENDLESS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{after}: &{after} [{', '.join([f'*{before}'] * 10)}]\n" for before, after in itertools.pairwise("abcdefghijk")
+)
+"""A list of 10¹¹ texts, by aliases."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -67,6 +74,14 @@ def test_a_word_that_is_not_known_denies(word, permission):
         ("accounts: [{accessKey: longenough, secretKey: '12345678', topicPerms: [x]}]", "topicPerms takes NAME=DENY"),
         ("globalWhiteRemoteAddresses: [1.2.3]", "no address pattern"),
         ("accounts: !!python/object/apply:os.system ['true']", "is no YAML"),
+        ("accounts: !!bool x", "is no YAML that can be read"),
+        ("accounts: !!timestamp x", "is no YAML that can be read"),
+        ("accounts: " + "{a: " * 5_000, "is no YAML that can be read"),
+        ("accounts: [{accessKey: [longenough], secretKey: '12345678'}]", "accessKey should be a text"),
+        ("globalWhiteRemoteAddresses: [[1.2.3.4]]", "globalWhiteRemoteAddresses should be a text"),
+        (ENDLESS + "accounts: [{accessKey: *k}]", "accessKey should be a text"),
+        (ENDLESS + "accounts: [{accessKey: longenough, secretKey: '12345678', topicPerms: *k}]", "topicPerms should be a text"),
+        (f"accounts: [{{accessKey: {'9' * 5_000}, secretKey: '12345678'}}]", "4300 digits"),
     ],
 )
 def test_says_what_is_wrong_with_a_file(tmp_path, text, message):

@@ -29,6 +29,14 @@ from broker_core.errors import UsageError
         ("fe80::1:{2,3}", "fe80::1:3", True),
         ("fe80::1:{2,3}", "fe80::1:4", False),
         ("127.0.0.1", "::ffff:127.0.0.1", True),
+        ("*:*:*:*:*:*:*:*", "10.1.2.3", True),
+        ("::", "10.1.2.3", False),
+        ("::", "fe80::1", False),
+        ("::", "::", True),
+        ("[::1]", "::1", True),
+        ("0:0:0:0:0:0:0:1, 1.2.3.4", "::1", True),
+        ("::ffff:127.0.0.1", "127.0.0.1", True),
+        ("[::ffff:7f00:1]", "::ffff:127.0.0.1", True),
         ("10.1.2.3", "host.example", False),
         ("10.1.2.3", "", False),
     ],
@@ -38,7 +46,24 @@ def test_matches(pattern, host, expected):
 
 
 @pytest.mark.parametrize(
-    "pattern", ["1.2.3", "1.2.3.400", "a.b.c.d", "1.*.3.4", "1.2.3.9-1", "1.2.3.4.5", "1.2.3.{a,b}", "1..2.3"]
+    "pattern",
+    [
+        "1.2.3",
+        "1.2.3.400",
+        "a.b.c.d",
+        "1.*.3.4",
+        "1.2.3.9-1",
+        "1.2.3.4.5",
+        "1.2.3.{a,b}",
+        "1..2.3",
+        ":",
+        "[::1",
+        "1.2.3.1_0",
+        "1.2.3.٣",
+        "1.2.3.+4",
+        "fe80::0x10",
+        "*::*",
+    ],
 )
 def test_refuses_what_is_no_pattern(pattern):
     with pytest.raises(UsageError, match="no address pattern"):

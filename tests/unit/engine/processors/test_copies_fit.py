@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from broker_core.config import StoreConfig
 from broker_core.engine.processors.pop import revive_log, reviver
 from broker_core.engine.processors.pop.checkpoint import CheckpointKey, PopCheckpoint
 from broker_core.engine.processors.timer_processor import TimerMessages
@@ -22,7 +23,7 @@ from broker_core.protocol.message.message_id import parse_offset_message_id
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
-from tests.support.broker_bench import BrokerBench, RecordingPeer, broker_bench, send_fields
+from tests.support.broker_bench import SMALL_FILES, BrokerBench, RecordingPeer, broker_bench, send_fields
 from tests.support.pop_bench import pop_bench, restart
 from tests.support.schedule_bench import ManualTimers
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, transaction_bench
@@ -237,6 +238,56 @@ def test_a_half_message_whose_delay_no_commit_could_keep_is_refused(tmp_path, as
         answer = bench.bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=f"{HALF}{asked}", sys_flag=4), b"x")
         assert answer.code == R.MESSAGE_ILLEGAL
         assert bench.halves() == []
+
+
+TIMED = f"{HALF}TIMER_DELAY_SEC\x015000"
+
+
+def set_down(tmp_path, **settings):
+    return StoreConfig(root=tmp_path / "store", **SMALL_FILES, **settings)
+
+
+def send_timed(made):
+    answer = timed(made).bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=TIMED, sys_flag=4), b"x")
+    assert answer.code == R.SUCCESS
+    return int(answer.ext_fields["queueOffset"])
+
+
+def test_a_lowered_limit_of_times_holds_back_no_commit(tmp_path):
+    with transaction_bench(tmp_path / "store") as made:
+        offset = send_timed(made)
+    with transaction_bench(tmp_path / "store", store=set_down(tmp_path, timer_max_delay_seconds=60)) as made:
+        bench = timed(made)
+        answer = bench.bench.answer(PEER, Q.SEND_MESSAGE_V2, send_fields(properties=TIMED, sys_flag=4), b"x")
+        assert "timerMaxDelaySec" in answer.remark
+        assert end(bench, offset, COMMIT) == R.SUCCESS
+        assert [message.body for message in messages(bench, WHEEL_TIMER_TOPIC)] == [b"x"]
+
+
+def test_a_commit_that_is_refused_until_the_transaction_is_given_up_is_an_event(tmp_path):
+    """The switch of the timers is off after a restart, and the producer commits at each check; nobody hears an answer."""
+    with transaction_bench(tmp_path / "store") as made:
+        offset = send_timed(made)
+    with transaction_bench(tmp_path / "store", store=set_down(tmp_path, timer_wheel=False)) as made:
+        bench = timed(made)
+        bench.join()
+        bench.engine.settings = replace(bench.engine.settings, check_times_max=2)
+        for _time in range(2):
+            bench.rounds(1)
+            assert end(bench, offset, COMMIT) == R.SYSTEM_ERROR
+            assert events(bench) == []
+        bench.rounds(1)
+        (given_up,) = messages(bench, DISCARD_TOPIC)
+        (event,) = events(bench)
+        assert event.topic == "T"
+        assert "is given up, because its commit to T was refused: " in event.text
+        assert "timerWheelEnable is false" in event.text
+    with transaction_bench(tmp_path / "store") as made:
+        bench = timed(made)
+        assert bench.engine.resume(given_up.physical_offset).code == R.SUCCESS
+        (half_message,) = bench.engine.ledger
+        assert end(bench, half_message.origin, COMMIT) == R.SUCCESS
+        assert [message.body for message in messages(bench, WHEEL_TIMER_TOPIC)] == [b"x"]
 
 
 def test_a_commit_that_no_store_takes_gives_the_transaction_up_once(tmp_path):

@@ -75,6 +75,13 @@ def test_a_longer_wait_can_be_allowed(bench, flow, turns):
     assert 500 <= send(flow, turns, 1_000, each_s=0.001)[0] < 520
 
 
+@pytest.mark.parametrize("at_ms", [1 << 61, (1 << 63) - 1])
+def test_a_time_beyond_all_calendars_refuses_sends_too(bench, flow, at_ms):
+    flow.reconfigure(replace(bench.state.config, accept_sends_from_ms=at_ms))
+    with pytest.raises(RequestRefusedError, match="broker unable to service, until 9999"):
+        flow.check(0.0)
+
+
 def test_sends_are_refused_before_the_time_from_which_they_are_taken(bench, flow):
     flow.reconfigure(replace(bench.state.config, accept_sends_from_ms=bench.clock() + 1_000))
     with pytest.raises(RequestRefusedError, match="broker unable to service, until") as refused:

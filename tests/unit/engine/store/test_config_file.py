@@ -44,6 +44,13 @@ def test_what_is_no_whole_number_of_64_bits_is_refused(text):
         whole_number(json.loads(text), "it")
 
 
+@pytest.mark.parametrize("text", ['{"offsetTable":{},"offsetTable":{}}', '{"offsetTable":{"T@g":{0:1,"0":2}}}'])
+def test_a_member_that_is_there_twice_is_refused_with_what_to_do(text):
+    """Real brokers take one of the two, not all the same one, and lose what the other says."""
+    with pytest.raises(ValueError, match=r"is there twice, and versions of RocketMQ .*: remove the one that is wrong"):
+        parse_config(text)
+
+
 @pytest.mark.parametrize("end", ["", "\\", "\\\n"])
 def test_a_text_without_an_end_is_looked_for_once(end):
     """At each of its quotes it would take hours."""

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from broker_core.engine.store.config_file import format_config, parse_config
 from broker_core.engine.tables.group_table import GroupTable
 from broker_core.errors import CodecError
 from broker_core.protocol.admin.groups import GroupConfig
@@ -50,3 +53,27 @@ def test_numbers_in_quotes_are_read_and_texts_are_refused():
     assert GroupConfig.from_json({"groupName": "g", "retryMaxTimes": "5"}).retry_times_max == 5
     with pytest.raises(CodecError, match="retryMaxTimes"):
         GroupConfig.from_json({"groupName": "g", "retryMaxTimes": "x"})
+
+
+NEWER = {"liteBindTopic": "t", "limits": {"a": [1, None]}}
+"""Fields as a later RocketMQ may write them."""
+
+
+def test_what_a_later_version_wrote_survives_rewrites():
+    groups = table()
+    written = {"retryMaxTimes": 3, "groupSysFlag": 2, **NEWER}
+    version = {"counter": 7, "stateVersion": 4, "timestamp": 5}
+    groups.load({"dataVersion": version, "subscriptionGroupTable": {"CG": written}, "newerTable": {"x": 1}})
+    groups.put(replace(groups.get("CG"), consume_enabled=False))
+    groups.put(GroupConfig("CG", retry_times_max=9, others={"groupSysFlag": 1, "madeUp": 1}))
+    groups.put(GroupConfig("Other", others={"madeUp": 1}))
+    content = parse_config(format_config(groups.snapshot()))
+    assert content["newerTable"] == {"x": 1}
+    assert content["dataVersion"]["stateVersion"] == 4
+    kept = content["subscriptionGroupTable"]["CG"]
+    assert {key: kept[key] for key in ("retryMaxTimes", "groupSysFlag", *NEWER)} == {
+        "retryMaxTimes": 9,
+        "groupSysFlag": 1,
+        **NEWER,
+    }
+    assert not {"madeUp"} & (kept.keys() | content["subscriptionGroupTable"]["Other"].keys())

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from broker_core.config import BrokerConfig
+from broker_core.engine.store.config_file import format_config, parse_config
 from broker_core.engine.tables.topic_table import TopicTable
 from broker_core.errors import CodecError
 from broker_core.protocol.admin.topics import TopicConfig
@@ -96,3 +97,20 @@ def test_light_queues_are_topics_without_being_in_the_table(on):
     assert table.get("%LMQ%device-1") == (TopicConfig("%LMQ%device-1", 1, 1) if on else None)
     assert ("%LMQ%device-1" in table) is on
     assert "%LMQ%device-1" not in table.all()
+
+
+def test_what_a_later_version_wrote_survives_rewrites(table):
+    newer = {"liteTopicExpiration": 60, "limits": {"a": [1, None]}}
+    entry = {"readQueueNums": 4, "writeQueueNums": 4, "attributes": {"message.type": "LITE"}, **newer}
+    table.load({"dataVersion": {"stateVersion": 4}, "topicConfigTable": {"T": entry}, "newerTable": {"x": 1}})
+    table.apply_order(["T"])
+    table.put(TopicConfig("T", 8, 8, attributes={"message.type": "LITE"}))
+    table.put(TopicConfig("Other", 8, 8))
+    content = parse_config(format_config(table.snapshot()))
+    assert (content["newerTable"], content["dataVersion"]["stateVersion"]) == ({"x": 1}, 4)
+    kept = content["topicConfigTable"]["T"]
+    assert kept.items() >= (entry | {"readQueueNums": 8, "writeQueueNums": 8}).items()
+    assert content["topicConfigTable"]["Other"].keys() == kept.keys() - newer.keys() - {"attributes"}
+    assert table.remove("T")
+    table.put(TopicConfig("T", 8, 8))
+    assert not newer.keys() & table.get("T").to_json().keys()

@@ -141,6 +141,33 @@ def test_a_decision_on_what_was_resumed_holds_for_all_its_halves(bench, monkeypa
     assert len(bench.bodies()) == (first == COMMIT)
 
 
+@pytest.mark.parametrize("keyed", [True, False])
+@pytest.mark.parametrize("decided", [0, -1])
+@pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
+def test_a_decision_holds_for_what_was_resumed_again_and_again(bench, first, decided, keyed):
+    half, _peer = bench.send(keyed=keyed), bench.join()
+    other = bench.send(b"hello", keyed=False)  # equal in all that is no link
+    bench.code(other, ROLLBACK)
+    bench.engine.settings = replace(bench.engine.settings, check_times_max=1)
+    for _time in range(3):
+        bench.rounds(2)
+        assert bench.resume(bench.messages(DISCARD_TOPIC)[-1].physical_offset) == R.SUCCESS
+        bench.restart()
+        bench.engine.settings = replace(bench.engine.settings, check_times_max=1)
+    assert [len(life.half_offsets) for life in read_history(bench.state.store).lives] == [1, 7]
+    places = [place for found in bench.halves() if (place := Half(found.queue_offset, found.physical_offset)) != other]
+    assert len(places) == 7
+    assert places[0] == half
+    assert bench.code(places[decided], first) == R.SUCCESS
+    bench.restart()
+    for place in places:
+        assert bench.code(place, COMMIT) == (R.SUCCESS if first == COMMIT else R.SYSTEM_ERROR)
+    for given_up in bench.messages(DISCARD_TOPIC):
+        assert bench.resume(given_up.physical_offset) == R.SYSTEM_ERROR
+    assert [message.properties.get("ORBIT_RESUMED_OFFSET") for message in bench.messages("T", 1)] == [None] * (first == COMMIT)
+    assert len(bench.engine.ledger) == 0
+
+
 @pytest.mark.parametrize("first", [COMMIT, ROLLBACK])
 def test_a_copy_finds_the_decision_on_its_original_without_index_and_key(bench, monkeypatch, first):
     without_index(bench, monkeypatch)

@@ -77,6 +77,19 @@ def test_a_copy_names_count_and_origin_and_loses_nothing():
     assert "TRAN_PREPARED_QUEUE_OFFSET" not in decode_properties(m.to_copy(stored, check_times=0, origin=-1).properties)
 
 
+def test_a_resumed_message_names_its_first_half_where_there_is_room():
+    """A check has the longer count, so the room is asked for again."""
+    stored = decode_record(half(b"TRANSACTION_CHECK_TIMES\x0115\x02TRAN_PREPARED_QUEUE_OFFSET\x014\x02"))
+    resumed = m.to_resumed(stored)
+    assert decode_properties(resumed.properties) == {"TRANSACTION_CHECK_TIMES": "0", "ORBIT_RESUMED_OFFSET": "4"}
+    again = m.to_resumed(decode_record(half(resumed.properties, offset=12)))
+    assert decode_properties(again.properties)["ORBIT_RESUMED_OFFSET"] == "4"
+    for filler in range(32_767 - 60, 32_767 - 3):
+        properties = b"A\x01" + b"x" * filler
+        copy = m.to_copy(decode_record(half(m.to_resumed(decode_record(half(properties))).properties)), check_times=1, origin=9)
+        assert len(copy.properties) <= 32_767 or "ORBIT_RESUMED_OFFSET" not in decode_properties(copy.properties)
+
+
 @pytest.mark.parametrize(
     ("properties", "immunity", "origin", "times"),
     [

@@ -32,6 +32,19 @@ def test_figures_routes_notes_and_what_is_left_out():
     assert survey.topics == {"orders", "pay"}
 
 
+def test_dead_letters_of_a_shared_retry_topic_are_named():
+    shared = item("%DLQ%g_a", 1, RETRY_TOPIC="%RETRY%g_a_t")
+    survey = ReplaySurvey(ReplayTarget(to_origin=True), Pace())
+    for found in (shared, shared, item("%DLQ%g", 1, RETRY_TOPIC="%RETRY%g_t"), item("%DLQ%g_a", 1, RETRY_TOPIC="t")):
+        survey.add(found)
+    assert [line for line in survey.lines() if "note" in line] == [
+        "  note: 2 of them are of retry topic %RETRY%g_a_t, which fits several pairs of group and topic: g+a_t, g_a+t",
+    ]
+    to_group = ReplaySurvey(ReplayTarget(group="g_a"), Pace())
+    to_group.add(shared)
+    assert not any("note" in line for line in to_group.lines())
+
+
 def test_many_routes_are_counted():
     survey = ReplaySurvey(ReplayTarget(to_origin=True), Pace())
     for number in range(ROUTES_SHOWN + 3):

@@ -67,7 +67,7 @@ class FakeAdmin:
     async def topic_stats_of(self, address: str, topic: str) -> dict[MessageQueue, QueueOffsets]:
         self._reach(address)
         name = next(name for name, addresses in self.brokers.items() if address in addresses.values())
-        return {MessageQueue(topic, name, queue): QueueOffsets(0, 10, self.newest_ms) for queue in (0, 1)}
+        return {MessageQueue(topic, name, queue): QueueOffsets(self.low, 10, self.newest_ms) for queue in (0, 1)}
 
     async def offset_near_of(self, _address: str, _queue: MessageQueue, _timestamp_ms: int) -> int:
         return self.guess
@@ -270,13 +270,41 @@ def test_a_broker_that_restarts_or_is_busy_is_read_to_the_end(fault):
     assert search.outcome.is_complete
 
 
+@pytest.mark.parametrize(
+    ("low", "text", "found", "notes"),
+    [
+        (10, 'topic = "orders"', 0, ("20 earlier messages of topic orders are no longer stored",)),
+        (4, 'topic = "orders" and queue = 0', 6, ("4 earlier messages of topic orders are no longer stored",)),
+        (4, 'topic = "orders" and offset >= 4', 12, ()),
+        (10, 'topic = "orders" and key = "k"', 0, ("20 earlier messages of topic orders are no longer stored",)),
+        (4, 'topic = "orders" and stored >= 2000000', 10, ()),
+        (4, 'topic = "orders" and stored >= 1000000', 12, ("8 earlier messages of topic orders are no longer stored",)),
+        (0, 'topic = "orders" and key = "k"', 0, ()),
+    ],
+)
+def test_a_complete_search_says_what_is_no_longer_stored(low, text, found, notes):
+    admin = FakeAdmin()
+    admin.low = admin.guess = low
+    admin.pulled = lambda queue_id, offset, _count: (
+        b"".join(record(queue_id, number, stored=1_500_000 + 1_000_000 * (number > low)) for number in range(offset, 10)),
+        10,
+    )
+    hits, search = searched(admin, text)
+    assert search.outcome is not None
+    assert (len(hits), search.outcome.is_complete, search.outcome.notes) == (found, True, notes)
+
+
 def test_messages_that_expire_during_the_search_make_it_partial():
     admin = FakeAdmin()
     whole = admin.pulled
-    admin.low = 4
     admin.pulled = lambda queue_id, offset, _count: (
         whole(queue_id, 4, 6) if offset < 4 else whole(queue_id, offset, 10 - offset)
     )
+
+    async def min_offset_of(_address: str, _queue: MessageQueue) -> int:
+        return 4
+
+    admin.min_offset_of = min_offset_of  # type: ignore[method-assign]  # as one that cleans meanwhile
     found, search = searched(admin, 'topic = "orders" and queue = 0')
     assert len(found) == 6
     assert search.outcome.reasons == ("queue 0 of orders on a: 4 messages from offset 0 on expired during the search",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shutil
 from pathlib import Path
@@ -159,3 +160,46 @@ def test_a_message_is_found_by_its_time_where_the_clock_was_set_back(tmp_path: P
         searched(config.root, f'topic = "pay" and queue = 0 and stored > {NOW_MS + 200_000}')[1]
         == "scan of 1 queue, 2 messages"
     )
+
+
+@pytest.fixture(scope="module")
+def cleaned(tmp_path_factory: pytest.TempPathFactory) -> StoreConfig:
+    """A log without its first files: all 40 messages of `orders` and some of `pay` are gone; `stock` is whole."""
+    root = tmp_path_factory.mktemp("cleaned") / "store"
+    config = StoreConfig(root=root, commit_log_file_bytes=1 << 13)
+    clock = Clock()
+    with MessageStore.open(config, clock=clock) as store:
+        for topic in TOPICS:
+            for number in range(40):
+                clock.now_ms += 60_000
+                put(store, topic, 0, b"%d" % number, b"KEYS\x01%s%d\x02PAD\x01" % (topic.encode(), number) + b"x" * 600)
+        pay = store.queue_units("pay", 0, 0, 40)
+    for base in range(0, int(pay[20][0]), 1 << 13):
+        (root / "commitlog" / f"{base:020}").unlink(missing_ok=True)
+    return config
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_complete_search_says_what_is_no_longer_stored(cleaned: StoreConfig, *, is_open: bool) -> None:
+    def ended(text: str) -> tuple[int, tuple[str, ...]]:
+        with MessageStore.open(cleaned) if is_open else contextlib.nullcontext() as store:
+            search = StoreSearch(cleaned.root, parse_filter(text, now_ms=NOW_MS), store=store)
+            hits = [hit.message for step in search.steps() for hit in step.hits]
+        assert search.outcome is not None
+        assert search.outcome.is_complete, search.outcome
+        return len(hits), search.outcome.notes
+
+    of_orders = ("40 earlier messages of topic orders are no longer stored",)
+    kept, (of_pay,) = ended('topic = "pay"')
+    assert 0 < kept < 40
+    assert of_pay == f"{40 - kept} earlier messages of topic pay are no longer stored"
+    assert ended('topic = "orders"') == ended('topic = "orders" and key = "orders7"') == (0, of_orders)
+    assert ended('topic = "orders" and offset = 3') == (0, ("1 earlier message of topic orders is no longer stored",))
+    assert ended('topic = "orders" and queue = 1') == (0, ())
+    assert ended('topic = "stock"') == (40, ())
+    assert ended('topic = "pay" and offset >= 39') == (1, ())
+    assert ended(f'topic = "pay" and stored >= {NOW_MS + 79 * 60_000}')[1] == ()
+    assert ended(f'topic = "pay" and stored >= {NOW_MS + 41 * 60_000}') == (kept, (of_pay,))
+    of_both = (f"{80 - kept} earlier messages of 2 topics are no longer stored, most of them of topic orders",)
+    assert ended("body != 'x'") == (40 + kept, of_both)
+    assert ended('key = "orders7"') == (0, of_both)

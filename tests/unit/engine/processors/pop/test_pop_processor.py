@@ -105,6 +105,21 @@ def test_a_message_that_was_repeated_too_often_becomes_a_dead_letter(bench):
     assert b"RETRY_TOPIC\x01T" in bytes(record)
 
 
+@pytest.mark.parametrize(("pairs", "origin"), [(("g_a+t",), "t"), (("g_a+t", "g+a_t"), "%RETRY%g_a_t")])
+def test_a_dead_letter_names_its_topic_unless_another_pair_shares_its_retry_topic(bench, pairs, origin):
+    """A group that pops ``a_t`` as ``g`` has the retry topic of ``g_a`` on ``t``, and gets the other's messages."""
+    for pair in pairs:
+        group, topic = pair.split("+")
+        bench.state.groups.put(type(bench.state.groups.find("CG"))(group, retry_times_max=1))
+        bench.state.topics.put(TopicConfig(topic, 1, 1))
+        bench.put(topic, 0, b"poison")
+    for _time in range(5):
+        bench.pop(topic="t", consumerGroup="g_a")
+        bench.pass_time(10_000)
+    (record,) = bench.state.store.get_messages("%DLQ%g_a", 0, 0, 32).records
+    assert f"RETRY_TOPIC\x01{origin}\x02".encode() in bytes(record)
+
+
 def test_a_group_begins_with_the_oldest_or_the_newest_message(tmp_path):
     with pop_bench(tmp_path / "store") as bench:
         for number in range(3):
