@@ -6,6 +6,7 @@ import hashlib
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from broker_core.engine.grpc.renewals import INVISIBLE_MS
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.http2.frames import WINDOW_DEFAULT
 from broker_core.protocol.message.body import compress_body
@@ -104,6 +105,20 @@ def test_an_ack_outlives_a_restart(tmp_path):  # [38]
         broker.move(20)
         assert taken(client, "AckKeptGroup", "AckKept", poll=10).body == b"not acked"
         assert client.receive("AckKeptGroup", "AckKept").messages == []
+
+
+def test_a_message_that_a_push_consumer_works_on_is_acked_after_a_restart(tmp_path):  # [38]
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.group(client, "Works", broker.topic("Works", 1), kind=pb.PUSH_CONSUMER)
+        client.send(message("Works", b"worked on"), message("Works", b"left"))
+        found = {one.body: one for one in client.receive("Works", "Works", auto_renew=True).messages}
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        client.announce_consumer("Works", "Works", kind=pb.PUSH_CONSUMER)
+        assert code_of(ack(client, "Works", "Works", found[b"worked on"])) == "OK"
+        broker.move(INVISIBLE_MS / 1000)
+        found = client.receive("Works", "Works", auto_renew=True, poll=10).bodies
+        found += client.receive("Works", "Works", auto_renew=True).bodies
+        assert found == [b"left"]
 
 
 def test_an_ack_after_the_time_is_refused(broker, client):  # [38]

@@ -130,7 +130,7 @@ def guarded(tmp_path_factory):
         (signed("admin-key", "admin-secret"), "OK"),
     ],
 )  # fmt: skip
-def test_signatures(guarded, metadata, code):  # docs/spec/grpc.md §11, 5
+def test_signatures(guarded, metadata, code):  # [5]
     with RawClient(guarded, metadata=metadata) as client:
         assert pb.Code.Name(client.send(message("Orders")).status.code) == code
 
