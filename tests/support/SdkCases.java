@@ -28,10 +28,11 @@ public final class SdkCases {
     public static void main(String[] arguments) throws Exception {
         configuration = ClientConfiguration.newBuilder().setEndpoints(arguments[0]).build();
         try (Producer producer = PROVIDER.newProducerBuilder().setClientConfiguration(configuration)
-                .setTopics("sdk-java", "sdk-java-fifo", "sdk-java-push", "sdk-java-tx")
+                .setTopics("sdk-java", "sdk-java-fifo", "sdk-java-delay", "sdk-java-push", "sdk-java-dead", "sdk-java-tx")
                 .setTransactionChecker(view -> TransactionResolution.COMMIT).build()) {
             simple(producer);
             push(producer);
+            dead(producer);
             fifo(producer);
             delay(producer);
             transactions(producer);
@@ -107,6 +108,20 @@ public final class SdkCases {
         }
     }
 
+    private static void dead(Producer producer) throws Exception {
+        List<Integer> attempts = new CopyOnWriteArrayList<>();
+        try (PushConsumer failing = PROVIDER.newPushConsumerBuilder().setClientConfiguration(configuration)
+                .setConsumerGroup("sdk-java-buried")
+                .setSubscriptionExpressions(Collections.singletonMap("sdk-java-dead", FilterExpression.SUB_ALL))
+                .setMessageListener(view -> {
+                    attempts.add(view.getDeliveryAttempt());
+                    return ConsumeResult.FAILURE;
+                }).build(); SimpleConsumer consumer = consumer("sdk-java-undertaker", "%DLQ%sdk-java-buried")) {
+            producer.send(message("sdk-java-dead", "dies").build());
+            result("dead", sorted(receive(consumer, 1)) + " " + attempts.toString().replace(" ", ""));
+        }
+    }
+
     private static void fifo(Producer producer) throws Exception {
         try (SimpleConsumer consumer = consumer("sdk-java-ordered", "sdk-java-fifo")) {
             for (int number = 0; number < 8; number++) {
@@ -119,10 +134,9 @@ public final class SdkCases {
     }
 
     private static void delay(Producer producer) throws Exception {
-        try (SimpleConsumer consumer = consumer("sdk-java-delayed", "sdk-java-push")) {
-            receive(consumer, 1);
+        try (SimpleConsumer consumer = consumer("sdk-java-delayed", "sdk-java-delay")) {
             long due = System.currentTimeMillis() + 3_000;
-            producer.send(message("sdk-java-push", "late").setDeliveryTimestamp(due).build());
+            producer.send(message("sdk-java-delay", "late").setDeliveryTimestamp(due).build());
             List<MessageView> views = receive(consumer, 1);
             result("delay", sorted(views) + " " + (System.currentTimeMillis() >= due - 100));
         }
