@@ -55,7 +55,7 @@ public final class SdkCases {
 
     private static List<MessageView> receive(SimpleConsumer consumer, int count) throws Exception {
         List<MessageView> found = new ArrayList<>();
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(40);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(100);
         while (found.size() < count && System.nanoTime() < end) {
             for (MessageView view : consumer.receive(16, Duration.ofSeconds(30))) {
                 found.add(view);
@@ -103,7 +103,7 @@ public final class SdkCases {
                     return view.getDeliveryAttempt() == 1 ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
                 }).build()) {
             producer.send(message("sdk-java-push", "push").build());
-            twice.await(40, TimeUnit.SECONDS);
+            twice.await(100, TimeUnit.SECONDS);
             result("push", attempts.toString().replace(" ", ""));
         }
     }

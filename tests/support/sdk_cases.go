@@ -35,7 +35,7 @@ func consumer(endpoint, group, topic string) rmq.SimpleConsumer {
 
 func receive(consumer rmq.SimpleConsumer, count int) []*rmq.MessageView {
 	found := []*rmq.MessageView{}
-	for end := time.Now().Add(40 * time.Second); len(found) < count && time.Now().Before(end); {
+	for end := time.Now().Add(100 * time.Second); len(found) < count && time.Now().Before(end); {
 		views, err := consumer.Receive(context.TODO(), 16, 30*time.Second)
 		if err != nil {
 			continue // nothing there is an error of this SDK

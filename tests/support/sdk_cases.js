@@ -18,7 +18,7 @@ async function consumer(consumerGroup, topic) {
 
 async function receive(from, count) {
   const found = [];
-  const end = Date.now() + 40000;
+  const end = Date.now() + 100000;
   while (found.length < count && Date.now() < end) {
     for (const view of await from.receive(16, 30000)) {
       found.push(view);
@@ -52,7 +52,7 @@ async function push(producer) {
   const attempts = [];
   const pusher = await listener('sdk-node-pushers', 'sdk-node-push', 1, attempts);
   await producer.send({ topic: 'sdk-node-push', body: Buffer.from('push') });
-  for (const end = Date.now() + 40000; attempts.length < 2 && Date.now() < end;) await pause(50);
+  for (const end = Date.now() + 100000; attempts.length < 2 && Date.now() < end;) await pause(50);
   console.log('case push', JSON.stringify(attempts));
   closing.push(pusher.shutdown());
 }

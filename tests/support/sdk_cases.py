@@ -43,7 +43,7 @@ def consumer(group: str, topic: str) -> Any:
 
 def receive(source: Any, count: int) -> list[Any]:
     found: list[Any] = []
-    end = time.monotonic() + 40
+    end = time.monotonic() + 100
     while len(found) < count and time.monotonic() < end:
         for view in source.receive(16, 30) or ():
             found.append(view)
@@ -102,7 +102,7 @@ def push(producer: Any) -> None:
     source = PushConsumer(CONFIGURATION, "sdk-python-pushers", listener, {"sdk-python-push": FilterExpression()})
     source.startup()
     producer.send(message("sdk-python-push", "push"))
-    listener.done.wait(40)
+    listener.done.wait(100)
     result("push", str(listener.attempts).replace(" ", ""))
     source.shutdown()
 

@@ -30,7 +30,7 @@ async fn consumer(group: &str, topic: &str) -> SimpleConsumer {
 
 async fn receive(from: &SimpleConsumer, topic: &str, count: usize) -> Vec<MessageView> {
     let mut found = vec![];
-    let end = Instant::now() + Duration::from_secs(40);
+    let end = Instant::now() + Duration::from_secs(100);
     while found.len() < count && Instant::now() < end {
         for view in from.receive(topic, &FilterExpression::new(FilterType::Tag, "*")).await.unwrap() {
             from.ack(&view).await.unwrap();

@@ -380,6 +380,29 @@ def committed(client, topic, half, **more):
     return client.call("EndTransaction", request)
 
 
+def test_a_producer_is_asked_after_the_time_that_its_message_names(broker, client):  # [48]
+    """The orphan that names a minute is asked for after the one that names a second, though it was sent before."""
+    topic = broker.topic("Patient", 1)
+    stream = client.telemetry()
+    stream.ask(pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource(topic)])))
+    for body, seconds in ((b"patient", 60), (b"hasty", 1)):
+        half = message(topic, body, message_type=pb.TRANSACTION)
+        half.system_properties.orphaned_transaction_recovery_duration.FromSeconds(seconds)
+        client.send(half)
+    asked = []
+    for seconds in (2, 60):
+        broker.move(seconds)
+        recover = stream.next().recover_orphaned_transaction_command
+        asked.append(recover.message.body)
+        half = pb.SendResultEntry(
+            message_id=recover.message.system_properties.message_id, transaction_id=recover.transaction_id
+        )
+        assert code_of(committed(client, topic, half, source=pb.SOURCE_SERVER_CHECK)) == "OK"
+    assert asked == [b"hasty", b"patient"]
+    broker.group(client, "PatientGroup", topic)
+    assert sorted(client.receive("PatientGroup", topic).bodies) == [b"hasty", b"patient"]
+
+
 def test_the_answer_to_a_check_after_a_restart_needs_no_index(tmp_path, monkeypatch):
     with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
         topic = broker.topic("NoIndex", 1)
