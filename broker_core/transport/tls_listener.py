@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import ssl
 from collections.abc import Callable
 
 from broker_core.protocol.addresses import host_text
@@ -83,16 +84,17 @@ class TlsListener:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 first = await _first_byte(client)
                 is_tls = first[:1] == bytes([HANDSHAKE_BYTE])
-                if not first or not (is_tls or self._tls.plain_allowed):
-                    reason = "it speaks plain text, and this port takes only TLS" if first else "it left at once"
-                    logger.warning("connection of %s is closed: %s", address, reason)
+                context = self._tls.context if is_tls else None
+                refusal = self._refusal(first, is_tls=is_tls, context=context)
+                if refusal:
+                    logger.warning("connection of %s is closed: %s", address, refusal)
                     client.close()
                     return
                 await loop.connect_accepted_socket(
                     self._new_connection,
                     client,
-                    ssl=self._tls.context if is_tls else None,
-                    ssl_handshake_timeout=HANDSHAKE_SECONDS if is_tls else None,
+                    ssl=context,
+                    ssl_handshake_timeout=None if context is None else HANDSHAKE_SECONDS,
                 )
         except (OSError, TimeoutError) as error:
             logger.warning("connection of %s is closed: its TLS handshake failed (%s)", address, str(error) or "timed out")
@@ -100,6 +102,14 @@ class TlsListener:
         except asyncio.CancelledError:
             client.close()
             raise
+
+    def _refusal(self, first: bytes, *, is_tls: bool, context: ssl.SSLContext | None) -> str:
+        """Why a connection that begins like this is not served; empty where it is."""
+        if not first:
+            return "it left at once"
+        if is_tls:
+            return "it speaks TLS, and this port takes only plain text (tls.server.mode=disabled)" if context is None else ""
+        return "" if self._tls.plain_allowed else "it speaks plain text, and this port takes only TLS"
 
 
 async def _first_byte(client: socket.socket) -> bytes:

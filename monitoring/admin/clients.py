@@ -12,7 +12,7 @@ from enum import Enum
 
 from broker_core.api import RequestCode, RunningInfo
 from broker_core.api import names as reserved
-from broker_core.worker.questions.administration import AskBroker
+from broker_core.worker.questions.administration import GRPC, REMOTING, AskBroker
 from broker_core.worker.questions.stored_messages import MessageDetail
 
 BLOCKED_AFTER_MS = 60_000
@@ -25,6 +25,7 @@ class FindingKind(Enum):
     TOPICS_DIFFER = "topics differ"
     FILTERS_DIFFER = "filters differ"
     NOTHING_SUBSCRIBED = "nothing subscribed"
+    TWO_PROTOCOLS = "two protocols"
     MAY_BE_BLOCKED = "may be blocked"
     NOT_LOCKED = "not locked"
 
@@ -57,7 +58,7 @@ def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> Ask
 
 def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[MemberFinding]:
     """Disagreements of a group's members, and members that look stuck; worst first."""
-    made = _subscription_findings(infos)
+    made = _subscription_findings(infos) + _protocol_findings(infos)
     for info in infos:
         waiting = [queue for queue in info.queues if queue.held_messages > 0 and not queue.is_dropped]
         stuck = [queue for queue in waiting if 0 < queue.last_consume_ms < now_ms - BLOCKED_AFTER_MS]
@@ -90,6 +91,16 @@ def _subscription_findings(infos: Sequence[RunningInfo]) -> list[MemberFinding]:
         elif len({same_filter(expression) for _, expression in said}) > 1:
             made.append(MemberFinding(FindingKind.FILTERS_DIFFER, topic, said))
     return made
+
+
+def _protocol_findings(infos: Sequence[RunningInfo]) -> list[MemberFinding]:
+    """Clients of gRPC pop, and only clients of remoting that pull own queues (Source: docs/spec/grpc.md §7.3)."""
+    popping = {info.client_id for info in infos if ("PROTOCOL", GRPC) in info.properties}
+    pulling = {info.client_id for info in infos if info.queues}
+    if not popping or not pulling:
+        return []
+    said = tuple((client, GRPC if client in popping else REMOTING) for client in sorted(popping | pulling))
+    return [MemberFinding(FindingKind.TWO_PROTOCOLS, "", said)]
 
 
 def same_filter(expression: str) -> str:

@@ -81,12 +81,12 @@ def ack(client, account, found):
         account.acked.add(found.body)
 
 
-@pytest.mark.parametrize("rounds", [2, 12, 40])
-def test_nothing_confirmed_is_lost_and_nothing_acked_comes_again(tmp_path, rounds):
+@pytest.mark.parametrize(("rounds", "in_order"), [(2, False), (12, False), (40, False), (12, True), (40, True)])
+def test_nothing_confirmed_is_lost_and_nothing_acked_comes_again(tmp_path, rounds, in_order):
     """The broker is killed while sends, commits, receives and acks of four clients are on their way."""
     store, account = tmp_path / "store", Account()
     with running_broker(store) as running:
-        create(running)
+        create(running, in_order=in_order)
         workers = [Worker(port_of(running), account, b"%d" % number) for number in range(4)]
         for worker in workers:
             worker.start()
@@ -127,9 +127,10 @@ def port_of(running):
     return int(running.grpc.rpartition(":")[2])
 
 
-def create(running):
+def create(running, *, in_order):
     async def make():
         async with AdminClient(running.name_server) as admin:
             await admin.create_topic(TOPIC, queues=4)
+            await admin.set_group(GROUP, consumeMessageOrderly=in_order)
 
     asyncio.run(make())

@@ -178,11 +178,11 @@ class OrderlyClient:
     def __init__(self, connection):
         self._connection = connection
 
-    async def pop(self):
+    async def pop(self, count=3, invisible_ms=HOUR_MS):
         """Handle and body of each message; no message where the queue is blocked."""
         fields = {
-            "consumerGroup": GROUP, "topic": TOPIC, "queueId": 0, "maxMsgNums": 3, "invisibleTime": HOUR_MS, "pollTime": 0,
-            "bornTime": wall_clock_ms(), "initMode": 0, "exp": "*", "expType": "TAG", "order": "true",
+            "consumerGroup": GROUP, "topic": TOPIC, "queueId": 0, "maxMsgNums": count, "invisibleTime": invisible_ms,
+            "pollTime": 0, "bornTime": wall_clock_ms(), "initMode": 0, "exp": "*", "expType": "TAG", "order": "true",
         }  # fmt: skip
         answer = await self._ask(RequestCode.POP_MESSAGE, fields)
         if answer.code == ResponseCode.POLLING_TIMEOUT:
@@ -252,3 +252,53 @@ def test_a_blocked_queue_is_handed_over_both_ways(tmp_path, first):
         assert orderly_client_of(broker, ack_and_go_on) == ["number-3", "number-4", "number-5"]
     with first(tmp_path) as broker:
         assert orderly_client_of(broker, ack_and_go_on) == ["number-6", "number-7", "number-8"]
+
+
+async def ack_out_of_turn(client, count, places):
+    """Pop three and ack these of them; returns the handles of the next pop, which takes ``count`` from the first on."""
+    handles = list((await client.pop(3, SHORT_MS)).values())
+    for place in places:
+        await client.ack(handles[place])
+    for _attempt in range(POPS_MAX):
+        again = await client.pop(count)
+        if again:
+            return list(again.values())
+        await asyncio.sleep(SHORT_MS / 2_000)
+    raise AssertionError("the first message does not come again")
+
+
+async def settle_and_take_four(client, handles):
+    """Ack what is out, which blocks the queue; returns the next four messages, each acked in turn."""
+    assert await client.pop() == {}
+    for handle in handles:
+        await client.ack(handle)
+    found = []
+    for _number in range(4):
+        ((body, handle),) = (await client.pop(1)).items()
+        await client.ack(handle)
+        found.append(int(body.removeprefix("number-")))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("count", "places", "there", "here"),
+    [
+        # A real broker keeps one pop: what was acked in an earlier one comes again there, in its turn.
+        pytest.param(1, (2,), [1, 2, 3, 4], [6, 7, 8, 9], id="one between the first and an acked one"),
+        pytest.param(1, (1, 2), [3, 4, 5, 6], [8, 9, 10, 11], id="none between"),
+        pytest.param(3, (1,), [3, 4, 5, 6], [10, 11, 12, 13], id="an acked one between two"),
+    ],
+)
+def test_messages_that_were_acked_out_of_turn_are_handed_over_both_ways(tmp_path, count, places, there, here):
+    async def make(client):
+        await client.make_topic()
+        await client.send(*(f"number-{number}" for number in range(14)))
+
+    with ours(tmp_path) as broker:
+        client_of(broker, make)
+        left = orderly_client_of(broker, lambda client: ack_out_of_turn(client, count, places))
+    with theirs(tmp_path) as broker:
+        assert orderly_client_of(broker, lambda client: settle_and_take_four(client, left)) == there
+        left = orderly_client_of(broker, lambda client: ack_out_of_turn(client, count, places))
+    with ours(tmp_path) as broker:
+        assert orderly_client_of(broker, lambda client: settle_and_take_four(client, left)) == here

@@ -28,10 +28,11 @@ public final class SdkCases {
     public static void main(String[] arguments) throws Exception {
         configuration = ClientConfiguration.newBuilder().setEndpoints(arguments[0]).build();
         try (Producer producer = PROVIDER.newProducerBuilder().setClientConfiguration(configuration)
-                .setTopics("sdk-java", "sdk-java-fifo", "sdk-java-push", "sdk-java-tx")
+                .setTopics("sdk-java", "sdk-java-fifo", "sdk-java-delay", "sdk-java-push", "sdk-java-dead", "sdk-java-tx")
                 .setTransactionChecker(view -> TransactionResolution.COMMIT).build()) {
             simple(producer);
             push(producer);
+            dead(producer);
             fifo(producer);
             delay(producer);
             transactions(producer);
@@ -54,7 +55,7 @@ public final class SdkCases {
 
     private static List<MessageView> receive(SimpleConsumer consumer, int count) throws Exception {
         List<MessageView> found = new ArrayList<>();
-        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(40);
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(100);
         while (found.size() < count && System.nanoTime() < end) {
             for (MessageView view : consumer.receive(16, Duration.ofSeconds(30))) {
                 found.add(view);
@@ -102,8 +103,22 @@ public final class SdkCases {
                     return view.getDeliveryAttempt() == 1 ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
                 }).build()) {
             producer.send(message("sdk-java-push", "push").build());
-            twice.await(40, TimeUnit.SECONDS);
+            twice.await(100, TimeUnit.SECONDS);
             result("push", attempts.toString().replace(" ", ""));
+        }
+    }
+
+    private static void dead(Producer producer) throws Exception {
+        List<Integer> attempts = new CopyOnWriteArrayList<>();
+        try (PushConsumer failing = PROVIDER.newPushConsumerBuilder().setClientConfiguration(configuration)
+                .setConsumerGroup("sdk-java-buried")
+                .setSubscriptionExpressions(Collections.singletonMap("sdk-java-dead", FilterExpression.SUB_ALL))
+                .setMessageListener(view -> {
+                    attempts.add(view.getDeliveryAttempt());
+                    return ConsumeResult.FAILURE;
+                }).build(); SimpleConsumer consumer = consumer("sdk-java-undertaker", "%DLQ%sdk-java-buried")) {
+            producer.send(message("sdk-java-dead", "dies").build());
+            result("dead", sorted(receive(consumer, 1)) + " " + attempts.toString().replace(" ", ""));
         }
     }
 
@@ -119,10 +134,9 @@ public final class SdkCases {
     }
 
     private static void delay(Producer producer) throws Exception {
-        try (SimpleConsumer consumer = consumer("sdk-java-delayed", "sdk-java-push")) {
-            receive(consumer, 1);
+        try (SimpleConsumer consumer = consumer("sdk-java-delayed", "sdk-java-delay")) {
             long due = System.currentTimeMillis() + 3_000;
-            producer.send(message("sdk-java-push", "late").setDeliveryTimestamp(due).build());
+            producer.send(message("sdk-java-delay", "late").setDeliveryTimestamp(due).build());
             List<MessageView> views = receive(consumer, 1);
             result("delay", sorted(views) + " " + (System.currentTimeMillis() >= due - 100));
         }

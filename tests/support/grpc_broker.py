@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +166,9 @@ class GrpcBroker:
 
 
 @contextlib.contextmanager
-def grpc_broker(root: Path, **more: Any) -> Iterator[GrpcBroker]:
-    """A broker on ``root`` while the block lasts; ``more`` are fields of its settings."""
-    files = SMALL_FILES | {"commit_log_file_bytes": 16 << 20}
+def grpc_broker(root: Path, *, store: Mapping[str, Any] | None = None, **more: Any) -> Iterator[GrpcBroker]:
+    """A broker on ``root`` while the block lasts; ``more`` are fields of its settings, ``store`` of those of its store."""
+    files: dict[str, Any] = {**SMALL_FILES, "commit_log_file_bytes": 16 << 20, **(store or {})}
     config = BrokerConfig(listen_port=0, name_server_port=0, store=StoreConfig(root=root, **files), **more)
     clock = MovedClock()
     with broker_thread(root, config, clock=clock) as running:

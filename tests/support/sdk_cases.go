@@ -7,6 +7,7 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	rmq "github.com/apache/rocketmq-clients/golang/v5"
@@ -34,7 +35,7 @@ func consumer(endpoint, group, topic string) rmq.SimpleConsumer {
 
 func receive(consumer rmq.SimpleConsumer, count int) []*rmq.MessageView {
 	found := []*rmq.MessageView{}
-	for end := time.Now().Add(40 * time.Second); len(found) < count && time.Now().Before(end); {
+	for end := time.Now().Add(100 * time.Second); len(found) < count && time.Now().Before(end); {
 		views, err := consumer.Receive(context.TODO(), 16, 30*time.Second)
 		if err != nil {
 			continue // nothing there is an error of this SDK
@@ -70,7 +71,7 @@ func main() {
 	endpoint := os.Args[1]
 	os.Setenv("mq.consoleAppender.enabled", "false")
 	rmq.ResetLogger()
-	producer, err := rmq.NewProducer(config(endpoint, ""), rmq.WithTopics("sdk-go", "sdk-go-fifo"))
+	producer, err := rmq.NewProducer(config(endpoint, ""), rmq.WithTopics("sdk-go", "sdk-go-fifo", "sdk-go-delay", "sdk-go-push", "sdk-go-dead"))
 	must(err)
 	must(producer.Start())
 	simple := consumer(endpoint, "sdk-go-simple", "sdk-go")
@@ -94,15 +95,66 @@ func main() {
 		send(producer, one)
 	}
 	fmt.Println("case fifo", strings.Join(bodies(receive(ordered, 8)), ","))
-	late := &rmq.Message{Topic: "sdk-go", Body: []byte("late")}
+	delayed := consumer(endpoint, "sdk-go-delayed", "sdk-go-delay")
+	late := &rmq.Message{Topic: "sdk-go-delay", Body: []byte("late")}
 	due := time.Now().Add(3 * time.Second)
 	late.SetDelayTimestamp(due)
 	send(producer, late)
-	fmt.Println("case delay", sorted(receive(simple, 1)), time.Now().After(due.Add(-100*time.Millisecond)))
+	fmt.Println("case delay", sorted(receive(delayed, 1)), time.Now().After(due.Add(-100*time.Millisecond)))
 	must(simple.GracefulStop())
 	must(ordered.GracefulStop())
+	must(delayed.GracefulStop())
+	push(endpoint, producer)
+	dead(endpoint, producer)
 	must(producer.GracefulStop())
 	transactions(endpoint)
+	stopping.Wait()
+}
+
+// Starts a push consumer whose deliveries are numbered; the first ones fail. Each attempt is passed to the channel.
+func listener(endpoint, group, topic string, failures int32) (rmq.PushConsumer, chan int32) {
+	attempts := make(chan int32, 16)
+	consume := func(view *rmq.MessageView) rmq.ConsumerResult {
+		attempts <- view.GetDeliveryAttempt()
+		if view.GetDeliveryAttempt() <= failures {
+			return rmq.FAILURE
+		}
+		return rmq.SUCCESS
+	}
+	made, err := rmq.NewPushConsumer(config(endpoint, group),
+		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: rmq.SUB_ALL}),
+		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: consume}))
+	must(err)
+	must(made.Start())
+	return made, attempts
+}
+
+var stopping sync.WaitGroup
+
+// Stops a push consumer, which waits for the end of a receive, beside what follows.
+func stop(consumer rmq.PushConsumer) {
+	stopping.Add(1)
+	go func() {
+		defer stopping.Done()
+		must(consumer.GracefulStop())
+	}()
+}
+
+func push(endpoint string, producer rmq.Producer) {
+	pusher, attempts := listener(endpoint, "sdk-go-pushers", "sdk-go-push", 1)
+	send(producer, &rmq.Message{Topic: "sdk-go-push", Body: []byte("push")})
+	fmt.Printf("case push [%d,%d]\n", <-attempts, <-attempts)
+	stop(pusher)
+}
+
+func dead(endpoint string, producer rmq.Producer) {
+	failing, attempts := listener(endpoint, "sdk-go-buried", "sdk-go-dead", 99)
+	undertaker := consumer(endpoint, "sdk-go-undertaker", "%DLQ%sdk-go-buried")
+	send(producer, &rmq.Message{Topic: "sdk-go-dead", Body: []byte("dies")})
+	buried := sorted(receive(undertaker, 1))
+	fmt.Printf("case dead %s [%d,%d]\n", buried, <-attempts, <-attempts)
+	must(undertaker.GracefulStop())
+	stop(failing)
 }
 
 func transactions(endpoint string) {

@@ -1,8 +1,11 @@
 // The Node SDK of RocketMQ 5 in its default settings (plain text): prints "case NAME RESULT" for each thing that it tries.
 'use strict';
-const { Producer, SimpleConsumer } = require('rocketmq-client-nodejs');
+const { ConsumeResult, Producer, PushConsumer, SimpleConsumer } = require('rocketmq-client-nodejs');
 
 const endpoints = process.argv[2];
+const COMMIT = 1; // of TransactionResolution, which the package does not export
+const pause = ms => new Promise(done => setTimeout(done, ms));
+const closing = []; // push consumers, which wait for the end of a receive
 let errors = 0;
 const quiet = { info() {}, warn() {}, error() { errors += 1; }, debug() {} };
 
@@ -15,7 +18,7 @@ async function consumer(consumerGroup, topic) {
 
 async function receive(from, count) {
   const found = [];
-  const end = Date.now() + 40000;
+  const end = Date.now() + 100000;
   while (found.length < count && Date.now() < end) {
     for (const view of await from.receive(16, 30000)) {
       found.push(view);
@@ -27,9 +30,59 @@ async function receive(from, count) {
 
 const bodies = views => views.map(view => view.body.toString());
 
+async function started(topics, checker) {
+  const made = new Producer({ endpoints, namespace: '', logger: quiet, topics, checker });
+  await made.startup();
+  return made;
+}
+
+// A push consumer whose first deliveries fail; `attempts` are their numbers.
+async function listener(consumerGroup, topic, failures, attempts) {
+  const messageListener = { async consume(view) {
+    attempts.push(view.deliveryAttempt);
+    return view.deliveryAttempt <= failures ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
+  } };
+  const made = new PushConsumer({ consumerGroup, endpoints, namespace: '', logger: quiet, messageListener,
+    subscriptions: new Map().set(topic, '*') });
+  await made.startup();
+  return made;
+}
+
+async function push(producer) {
+  const attempts = [];
+  const pusher = await listener('sdk-node-pushers', 'sdk-node-push', 1, attempts);
+  await producer.send({ topic: 'sdk-node-push', body: Buffer.from('push') });
+  for (const end = Date.now() + 100000; attempts.length < 2 && Date.now() < end;) await pause(50);
+  console.log('case push', JSON.stringify(attempts));
+  closing.push(pusher.shutdown());
+}
+
+async function dead(producer) {
+  const attempts = [];
+  const failing = await listener('sdk-node-buried', 'sdk-node-dead', 99, attempts);
+  const undertaker = await consumer('sdk-node-undertaker', '%DLQ%sdk-node-buried');
+  await producer.send({ topic: 'sdk-node-dead', body: Buffer.from('dies') });
+  console.log('case dead', bodies(await receive(undertaker, 1)).join(','), JSON.stringify(attempts));
+  await undertaker.shutdown();
+  closing.push(failing.shutdown());
+}
+
+async function transactions() {
+  const producer = await started(['sdk-node-tx'], { async check() { return COMMIT; } });
+  const source = await consumer('sdk-node-tx-group', 'sdk-node-tx');
+  for (const body of ['commit', 'roll-back', 'orphan']) {
+    const transaction = producer.beginTransaction();
+    await producer.send({ topic: 'sdk-node-tx', body: Buffer.from(body) }, transaction);
+    if (body === 'commit') await transaction.commit();
+    else if (body === 'roll-back') await transaction.rollback();
+  }
+  console.log('case transactions', bodies(await receive(source, 2)).sort().join(','));
+  await source.shutdown();
+  await producer.shutdown();
+}
+
 async function main() {
-  const producer = new Producer({ endpoints, namespace: '', logger: quiet, topics: ['sdk-node', 'sdk-node-fifo'] });
-  await producer.startup();
+  const producer = await started(['', '-fifo', '-delay', '-push', '-dead'].map(kind => 'sdk-node' + kind));
   const simple = await consumer('sdk-node-simple', 'sdk-node');
   await producer.send({ topic: 'sdk-node', tag: 'T', keys: ['k1', 'k2'], properties: new Map([['color', 'red']]),
     body: Buffer.from('one') });
@@ -43,11 +96,17 @@ async function main() {
     await producer.send({ topic: 'sdk-node-fifo', messageGroup: 'g', body: Buffer.from(String(number)) });
   }
   console.log('case fifo', bodies(await receive(ordered, 8)).join(','));
+  const delayed = await consumer('sdk-node-delayed', 'sdk-node-delay');
   const due = Date.now() + 3000;
-  await producer.send({ topic: 'sdk-node', deliveryTimestamp: new Date(due), body: Buffer.from('late') });
-  console.log('case delay', bodies(await receive(simple, 1)).join(','), Date.now() >= due - 100);
+  await producer.send({ topic: 'sdk-node-delay', deliveryTimestamp: new Date(due), body: Buffer.from('late') });
+  console.log('case delay', bodies(await receive(delayed, 1)).join(','), Date.now() >= due - 100);
   await simple.shutdown();
   await ordered.shutdown();
+  await delayed.shutdown();
+  await push(producer);
+  await dead(producer);
+  await transactions();
+  await Promise.all(closing);
   await producer.shutdown();
   console.log('case errors', errors);
   process.exit(0);

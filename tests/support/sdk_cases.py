@@ -43,7 +43,7 @@ def consumer(group: str, topic: str) -> Any:
 
 def receive(source: Any, count: int) -> list[Any]:
     found: list[Any] = []
-    end = time.monotonic() + 40
+    end = time.monotonic() + 100
     while len(found) < count and time.monotonic() < end:
         for view in source.receive(16, 30) or ():
             found.append(view)
@@ -65,8 +65,13 @@ def simple(producer: Any) -> None:
     result("simple", ",".join(sorted(bodies(views))))
     found = next(view for view in views if view.body == b"one")
     result("fields", f"{found.tag} {len(found.keys)} {found.properties['color']}")
+    source.shutdown()
+
+
+def delay(producer: Any) -> None:
+    source = consumer("sdk-python-delayed", "sdk-python-delay")
     due = time.time() + 3
-    producer.send(message("sdk-python", "late", delivery_timestamp=int(due) + 1))
+    producer.send(message("sdk-python-delay", "late", delivery_timestamp=int(due) + 1))
     result("delay", f"{','.join(bodies(receive(source, 1)))} {time.time() >= due - 0.1}")
     source.shutdown()
 
@@ -97,9 +102,29 @@ def push(producer: Any) -> None:
     source = PushConsumer(CONFIGURATION, "sdk-python-pushers", listener, {"sdk-python-push": FilterExpression()})
     source.startup()
     producer.send(message("sdk-python-push", "push"))
-    listener.done.wait(40)
+    listener.done.wait(100)
     result("push", str(listener.attempts).replace(" ", ""))
     source.shutdown()
+
+
+class Fails(MessageListener):  # type: ignore[misc]  # the SDK has no types
+    def __init__(self) -> None:
+        self.attempts: list[int] = []
+
+    def consume(self, view: Any) -> Any:
+        self.attempts.append(view.delivery_attempt)
+        return ConsumeResult.FAILURE
+
+
+def dead(producer: Any) -> None:
+    listener = Fails()
+    failing = PushConsumer(CONFIGURATION, "sdk-python-buried", listener, {"sdk-python-dead": FilterExpression()})
+    failing.startup()
+    source = consumer("sdk-python-undertaker", "%DLQ%sdk-python-buried")
+    producer.send(message("sdk-python-dead", "dies"))
+    result("dead", f"{','.join(bodies(receive(source, 1)))} {listener.attempts}".replace(", ", ","))
+    source.shutdown()
+    failing.shutdown()
 
 
 class Commits(TransactionChecker):  # type: ignore[misc]  # the SDK has no types
@@ -124,11 +149,10 @@ def transactions() -> None:
 
 
 def main() -> None:
-    producer = Producer(CONFIGURATION, ("sdk-python", "sdk-python-fifo", "sdk-python-push"))
+    producer = Producer(CONFIGURATION, tuple(f"sdk-python{kind}" for kind in ("", "-fifo", "-delay", "-push", "-dead")))
     producer.startup()
-    simple(producer)
-    fifo(producer)
-    push(producer)
+    for case in (simple, delay, fifo, push, dead):
+        case(producer)
     producer.shutdown()
     transactions()
 

@@ -1,6 +1,6 @@
 // The Node SDK of RocketMQ 5 in one case of a list of conformance: ENDPOINT CASE; prints "case NAME RESULT".
 'use strict';
-const { Producer, SimpleConsumer } = require('rocketmq-client-nodejs');
+const { ConsumeResult, Producer, PushConsumer, SimpleConsumer } = require('rocketmq-client-nodejs');
 
 const endpoints = process.argv[2];
 const WAIT_MS = 60000;
@@ -63,5 +63,26 @@ async function again() {
   await producer.shutdown();
 }
 
-({ compressed, again })[process.argv[3]]()
+// A push consumer that works on each message until the test goes on.
+async function member() {
+  const line = () => new Promise(done => process.stdin.once('data', done));
+  let goOn;
+  const done = new Promise(resolve => { goOn = resolve; });
+  const messageListener = { async consume(view) {
+    console.log('case', view.body.toString(), 'taken');
+    console.log('waiting');
+    await done;
+    return ConsumeResult.SUCCESS;
+  } };
+  const source = new PushConsumer({ consumerGroup: 'shared-group', endpoints, namespace: '', logger: quiet, messageListener,
+    subscriptions: new Map().set('shared', '*') });
+  await source.startup();
+  console.log('waiting');
+  await line();
+  goOn();
+  await line();
+  await source.shutdown();
+}
+
+({ compressed, again, member })[process.argv[3]]()
   .then(() => process.exit(0), error => { console.log('failed', error); process.exit(1); });

@@ -1,10 +1,21 @@
 """The Python SDK of RocketMQ 5 in one case of a list of conformance: ``ENDPOINT CASE``; prints "case NAME RESULT"."""
 
 import sys
+import threading
 import time
 from typing import Any
 
-from rocketmq import ClientConfiguration, Credentials, FilterExpression, Message, Producer, SimpleConsumer
+from rocketmq import (
+    ClientConfiguration,
+    ConsumeResult,
+    Credentials,
+    FilterExpression,
+    Message,
+    MessageListener,
+    Producer,
+    PushConsumer,
+    SimpleConsumer,
+)
 
 CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials())
 WAIT_SECONDS = 60
@@ -69,4 +80,28 @@ def again() -> None:
     producer.shutdown()
 
 
-{"compressed": compressed, "again": again}[sys.argv[2]]()
+class Holds(MessageListener):  # type: ignore[misc]  # the SDK has no types
+    """Works on each message until the test goes on."""
+
+    def __init__(self, done: threading.Event) -> None:
+        self.done = done
+
+    def consume(self, view: Any) -> Any:
+        say(f"case {view.body.decode()} taken")
+        say("waiting")
+        self.done.wait(WAIT_SECONDS)
+        return ConsumeResult.SUCCESS
+
+
+def member() -> None:
+    done = threading.Event()
+    source = PushConsumer(CONFIGURATION, "shared-group", Holds(done), {"shared": FilterExpression()})
+    source.startup()
+    say("waiting")
+    sys.stdin.read(1)
+    done.set()
+    sys.stdin.read(1)
+    source.shutdown()
+
+
+{"compressed": compressed, "again": again, "member": member}[sys.argv[2]]()

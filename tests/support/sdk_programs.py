@@ -26,6 +26,7 @@ from tests.support.toolchains import (
     node_packages,
     python_sdk,
     run,
+    rust_project,
 )
 
 LINE_SECONDS = 100.0
@@ -132,3 +133,10 @@ def go_sdk_program(folder: Path, home: Path, name: str) -> SdkProgram:
     shutil.copy(SUPPORT / f"{name}.go", module)
     run(["go", "mod", "tidy"], cwd=module)
     return SdkProgram("go", [str(go_program(module, f"{name}.go"))], home)
+
+
+def rust_program(folder: Path, home: Path, name: str) -> SdkProgram:
+    project = rust_project(folder)
+    shutil.copy(SUPPORT / f"{name}.rs", project / "src" / "main.rs")
+    run(["cargo", "build", "-q", "--offline"], cwd=project)
+    return SdkProgram("rust", [str(project / "target" / "debug" / "interop")], home)

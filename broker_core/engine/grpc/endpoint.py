@@ -106,7 +106,7 @@ class GrpcEndpoint:
         await self.server.stop()
         service, self._service, self._parts = self._service, None, None
         if service is not None:
-            service.clients.remove_all()
+            service.stop()
 
     def _begin(self, call: GrpcCall) -> CallHandler | None:
         if self._service is None:

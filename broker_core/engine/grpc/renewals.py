@@ -96,6 +96,12 @@ class Renewals:
             del self._by_handle[key]
             self.change(renewal, GIVEN_BACK_MS)
 
+    def stop(self) -> None:
+        """Forget deliveries that were not renewed yet: the handle of their client holds until its time, over a restart, too."""
+        for key, renewal in list(self._by_handle.items()):
+            if not renewal.renewals:
+                del self._by_handle[key]
+
     def changed(self, renewal: Renewal, handle: ReceiptHandle | None) -> None:
         """Note the result of a change: the new handle, or None when it failed."""
         if handle is None:

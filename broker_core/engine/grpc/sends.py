@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Final
@@ -16,6 +16,8 @@ from broker_core.engine.grpc.outcome import CODES, OK, common_status, refuse
 from broker_core.engine.grpc.transactions import Transactions
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.processors.send_processor import SendOutcome, SendProcessor
+from broker_core.engine.schedule.timer.accept import TimerFault
+from broker_core.engine.store.results import PutStatus
 from broker_core.engine.tables.peer import host_of_address
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.admin.topics import TopicConfig
@@ -27,6 +29,14 @@ from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import AUTO_CREATE_TOPIC
 
 MESSAGES_MAX: Final = 1_024
+_CODES: Final[Mapping[str, pb.Code]] = {
+    PutStatus.PROPERTIES_SIZE_EXCEEDED.value: pb.MESSAGE_PROPERTIES_TOO_LARGE,
+    PutStatus.MESSAGE_ILLEGAL.value: pb.MESSAGE_BODY_TOO_LARGE,
+    TimerFault.ILLEGAL.value: pb.ILLEGAL_DELIVERY_TIME,
+    TimerFault.NOT_ENABLED.value: pb.ILLEGAL_DELIVERY_TIME,
+    TimerFault.FLOW_CONTROL.value: pb.TOO_MANY_REQUESTS,
+}
+"""By put status; any other refusal has that of its response code."""
 _FACTOR: Final = 2_862_933_555_777_941_757
 _WORD: Final = (1 << 64) - 1
 
@@ -110,7 +120,7 @@ class Sends:
     def entry(self, message: IncomingMessage, outcome: SendOutcome) -> pb.SendResultEntry:
         """The result of one put."""
         if outcome.queue_offset < 0 or outcome.code == ResponseCode.SERVICE_NOT_AVAILABLE:
-            return pb.SendResultEntry(status=_refusal(message, outcome))
+            return pb.SendResultEntry(status=_refusal(outcome))
         offset = outcome.queue_offset
         if message.sys_flag & TransactionType.PREPARED:
             self._transactions.began(message.message_id, (offset, outcome.physical_offset))
@@ -148,10 +158,8 @@ class _Puts:
             self._reply(pb.SendMessageResponse(status=common_status(entry.status for entry in entries), entries=entries))
 
 
-def _refusal(message: IncomingMessage, outcome: SendOutcome) -> pb.Status:
-    code = CODES.get(outcome.code, pb.INTERNAL_SERVER_ERROR)
-    if outcome.code == ResponseCode.MESSAGE_ILLEGAL:
-        code = pb.ILLEGAL_DELIVERY_TIME if "TIMER_DELIVER_MS" in message.properties else pb.MESSAGE_PROPERTIES_TOO_LARGE
+def _refusal(outcome: SendOutcome) -> pb.Status:
+    code = _CODES.get(outcome.put_status) or CODES.get(outcome.code, pb.INTERNAL_SERVER_ERROR)
     return pb.Status(code=code, message=outcome.remark)
 
 

@@ -115,6 +115,11 @@ class GrpcService:
         self.clients.scan()
         self.leases.renewals.run(self._clock())
 
+    def stop(self) -> None:
+        """Forget all clients: the broker stops."""
+        self.leases.renewals.stop()
+        self.clients.remove_all()
+
     def forget(self, peer: Peer) -> None:
         """Drop the held request of a call that is cancelled."""
         self._dispatcher.pop.forget(peer)

@@ -47,13 +47,20 @@ _TOO_LARGE = PutResult(PutStatus.MESSAGE_ILLEGAL)
 
 
 class SendOutcome(NamedTuple):
-    """What became of a send; offsets are -1 where nothing was stored. A named tuple, because one is made for each send."""
+    """What became of a send. A named tuple, because one is made for each send.
+
+    Attributes:
+        queue_offset: -1 where nothing was stored.
+        physical_offset: Likewise.
+        put_status: Why store or timers refused, by the put statuses of 5.x; empty for every other send.
+    """
 
     code: int
     remark: str
     queue_offset: int = -1
     physical_offset: int = -1
     recall_handle: str = ""
+    put_status: str = ""
 
 
 class SendProcessor:
@@ -143,7 +150,7 @@ class SendProcessor:
             target = self.admission.admit(header)
             result = self.put(header, target, body, born_host)
         except (RequestRefusedError, CodecError) as error:
-            answered(SendOutcome(*self._refusal(error)))
+            answered(SendOutcome(*self._refusal(error), put_status=str(error.context.get("put_status", ""))))
             return
         recall_handle = ""
         if target.topic == names.WHEEL_TIMER_TOPIC:
@@ -228,7 +235,7 @@ class SendProcessor:
         """Put an admitted message, and count it. Raises `RequestRefusedError` where the store refuses it; else as `store`."""
         result = self.store(header, target, body, born_host)
         if result.status is not _PUT_OK:
-            raise RequestRefusedError(self.put_remark(result), code=_CODES[result.status])
+            raise RequestRefusedError(self.put_remark(result), code=_CODES[result.status], put_status=result.status.value)
         self._counters.put(target.topic, result.message_count, result.wrote_bytes)
         return result
 

@@ -42,6 +42,7 @@ RECALL_BODY = b"0"
 
 _CODES = {
     TimerFault.ILLEGAL: ResponseCode.MESSAGE_ILLEGAL,
+    TimerFault.NO_ROOM: ResponseCode.MESSAGE_ILLEGAL,
     TimerFault.FLOW_CONTROL: ResponseCode.SYSTEM_ERROR,
     TimerFault.NOT_ENABLED: ResponseCode.SYSTEM_ERROR,
 }
@@ -148,7 +149,7 @@ class TimerMessages:
         limits = self._limits.of_accepted if draft.was_accepted else self._limits
         out = slot_for(draft.properties, limits, self._state.clock(), congestion=self._congestion, choose=self._choose)
         if isinstance(out, TimerRefusal):
-            raise RequestRefusedError(out.text, code=_CODES[out.fault])
+            raise RequestRefusedError(out.text, code=_CODES[out.fault], put_status=out.fault.value)
         if out is None:
             return draft
         placed = to_internal_queue(draft, WHEEL_TIMER_TOPIC, 0)

@@ -285,6 +285,12 @@ def finding_words(finding: MemberFinding) -> tuple[str, str]:
         case FindingKind.NOTHING_SUBSCRIBED:
             names = ", ".join(client for client, _ in finding.clients[:CLIENTS_NAMED])
             return tr("Members subscribe to nothing"), tr("{clients} take part in the group and read nothing.", clients=names)
+        case FindingKind.TWO_PROTOCOLS:
+            return tr("Members use gRPC and remoting"), tr(
+                "{clients}. Clients of gRPC pop and the others pull, each kind with its own progress: a message may be "
+                "consumed twice.",
+                clients=clients,
+            )
         case FindingKind.MAY_BE_BLOCKED:
             return tr("A member may be blocked: {topic}", topic=finding.topic), tr(
                 "{clients}: messages wait in these queues of it, and none was consumed for more than 60 s.", clients=clients

@@ -89,7 +89,10 @@ class AckProcessor:
         if record is None or record.pop_time_ms != pop_time_ms or offset not in record.offsets:
             return  # of a pop that is over: its messages were handed out again
         former_ms = record.blocked_until()
-        next_offset = self._orders.ack(queue, record, offset)
+        next_offset = record.next_after(offset)
+        if next_offset > committed >= 0:
+            self._outstanding.done_in_order(queue, committed, next_offset, record.pop_time_ms)
+        self._orders.ack(queue, record, offset)
         self._state.offsets.commit(queue.group, queue.topic, queue.queue_id, next_offset)
         self._tell_held(queue, record, former_ms)
 

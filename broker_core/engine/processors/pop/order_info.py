@@ -58,6 +58,11 @@ class OrderRecord:
         pending = self.pending
         return pending[0] if pending else self._behind()
 
+    def next_after(self, offset: int) -> int:
+        """`next_offset` once a message is acked."""
+        pending = [known for known in self.pending if known != offset]
+        return pending[0] if pending else self._behind()
+
     def _behind(self) -> int:
         """The first offset after the last that is not acked."""
         behind = self.offsets[-1] + 1
@@ -163,14 +168,13 @@ class OrderInfo:
         self._records[queue] = record
         self.changes += 1
 
-    def ack(self, queue: QueueOf, record: OrderRecord, offset: int) -> int:
-        """Note an ack; returns the group's new offset."""
+    def ack(self, queue: QueueOf, record: OrderRecord, offset: int) -> None:
+        """Note an ack; `OrderRecord.next_offset` becomes the group's offset."""
         record.acked |= 1 << record.offsets.index(offset)
         record.committed = record.next_offset
         if not record.pending and not record.done:
             self._records.pop(queue, None)
         self.changes += 1
-        return record.next_offset
 
     def postpone(self, record: OrderRecord, offset: int, visible_ms: int) -> None:
         """Set when a message is visible again."""

@@ -109,7 +109,7 @@ class Outstanding:
         config = self._state.config.store
         in_timer = config.timer_wheel and 0 < revive_time_ms - now_ms <= config.timer_max_delay_seconds * 1_000
         if self.log.write_ack(key, offsets, revive_queue, deliver_ms=revive_time_ms if in_timer else None) is None:
-            self._refuse_ack(key)
+            self._refuse_ack(key.queue)
         self.ledger.ack_early(key, frozenset(offsets), now_ms + EARLY_ACK_MS)
 
     def settle(self, checkpoint: PopCheckpoint, offsets: tuple[int, ...]) -> None:
@@ -122,16 +122,25 @@ class Outstanding:
         if checkpoint.log_offset >= 0:
             end = self.log.write_ack(checkpoint.key, offsets, checkpoint.revive_queue)
         if end is None:
-            self._refuse_ack(checkpoint.key)
+            self._refuse_ack(checkpoint.key.queue)
             return
         for offset in offsets:
             checkpoint.mark(offset)
         if checkpoint.is_done:
             self.ledger.finish(checkpoint, end)
 
-    def _refuse_ack(self, key: CheckpointKey) -> None:
+    def done_in_order(self, queue: QueueOf, begin: int, end: int, pop_time_ms: int) -> None:
+        """Keep over a kill that a group that consumes in order has done with these offsets.
+
+        Raises:
+            RequestRefusedError: The store refuses that.
+        """
+        if not self.log.write_progress(queue, begin, end, pop_time_ms):
+            self._refuse_ack(queue)
+
+    def _refuse_ack(self, queue: QueueOf) -> None:
         remark = (
-            f"the ack of topic {key.topic} queue {key.queue_id} for group {key.group} cannot be stored "
+            f"the ack of topic {queue.topic} queue {queue.queue_id} for group {queue.group} cannot be stored "
             f"({self._state.store.write_refusal}); the messages will come again"
         )
         raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)

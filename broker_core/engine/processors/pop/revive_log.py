@@ -2,7 +2,8 @@
 
     pop                     ck   → revive queue                      ┐
     ack                     ack  → the same queue, after its ck      ├ read at start, from one after the revive group's offset
-    message is sent again   ack  → likewise, after its copy's put    ┘
+    message is sent again   ack  → likewise, after its copy's put    │
+    ack in order            ck   → of messages that are acked already┘
 
 RocketMQ sends these records through its timer, so that it reads a checkpoint when it is due. Orbit writes them to the
 revive queue directly: the ledger in memory knows the times, and records in their true order make a restart exact. Their
@@ -21,7 +22,7 @@ import logging
 
 from broker_core.engine.processors.pop import checkpoint as codec
 from broker_core.engine.processors.pop.checkpoint import AckRecord, CheckpointKey, PopCheckpoint
-from broker_core.engine.processors.pop.handle import revive_topic
+from broker_core.engine.processors.pop.handle import QueueOf, revive_topic
 from broker_core.engine.processors.pop.ledger import PopLedger
 from broker_core.engine.schedule.timer.messages import OUT_MS
 from broker_core.engine.store.results import PutResult, PutStatus
@@ -50,6 +51,8 @@ GROUPS_SLACK_MS = 1_000
 REWRITE_BEHIND = 20_000
 """A checkpoint with so many records after it is written again at the end, so that a start need not read them all."""
 
+_Popped = tuple[PopCheckpoint, bool]
+"""A checkpoint, and whether `ReviveLog.write_progress` wrote it."""
 _READ_COUNT = 32
 _REWRITE_COUNT = 256
 
@@ -65,7 +68,7 @@ class ReviveLog:
         self._next: dict[int, int] = {}
         self._rotation = 0
         self._offsets_ms = self._groups_ms = -1
-        self._popped_later: list[PopCheckpoint] | None = None
+        self._popped_later: list[_Popped] | None = None
 
     @property
     def queue_count(self) -> int:
@@ -88,6 +91,24 @@ class ReviveLog:
         if result.status is not PutStatus.PUT_OK:
             return False
         self._ledger.written(checkpoint, result.queue_offset, result.physical_offset + result.wrote_bytes)
+        return True
+
+    def write_progress(self, queue: QueueOf, begin: int, end: int, pop_time_ms: int) -> bool:
+        """Write that a group that consumes in order has done with the offsets from ``begin`` up to ``end``.
+
+        A start moves the group's offset there, which a kill may keep from its file. RocketMQ finds nothing left to send again.
+
+        Returns:
+            False when the store refuses it.
+        """
+        for first in range(begin, end, codec.MESSAGES_MAX):
+            offsets = tuple(range(first, min(first + codec.MESSAGES_MAX, end)))
+            key = CheckpointKey(*queue, first, pop_time_ms)
+            done = PopCheckpoint(key, 0, offsets, self.next_queue(), acked=(1 << len(offsets)) - 1)
+            body = codec.encode_checkpoint(done, self._state.config.broker_name)
+            unique = codec.checkpoint_unique_key(key, self._state.config.broker_name)
+            if self._put(done.revive_queue, codec.CHECKPOINT_TAG, unique, body).status is not PutStatus.PUT_OK:
+                return False
         return True
 
     def write_ack(
@@ -137,7 +158,7 @@ class ReviveLog:
         """
         for queue in range(self.queue_count):
             self._next[queue] = max(self._finished(queue) + 1, self._store.min_offset(self.topic, queue), 0)
-        popped: list[PopCheckpoint] = []
+        popped: list[_Popped] = []
         self._offsets_ms, self._groups_ms, self._popped_later = offsets_ms, groups_ms - GROUPS_SLACK_MS, popped
         self.poll()
         self._popped_later = None
@@ -154,13 +175,16 @@ class ReviveLog:
         self._state.offsets.forget(REVIVE_GROUP, self.topic, queue)
         return -1
 
-    def _move_on(self, popped: list[PopCheckpoint]) -> None:
-        """Set the offsets of groups behind what they popped; a pop that does not begin at a group's offset changes none."""
+    def _move_on(self, popped: list[_Popped]) -> None:
+        """Set the offsets of groups behind what they popped; a pop that does not begin at a group's offset changes none.
+
+        Before what `write_progress` wrote, everything is done.
+        """
         offsets = self._state.offsets
-        for found in sorted(popped, key=lambda checkpoint: (checkpoint.key.pop_time_ms, checkpoint.key.start_offset)):
+        for found, is_progress in sorted(popped, key=lambda one: (one[0].key.pop_time_ms, one[0].key.start_offset)):
             key, end = found.key, found.offsets[-1] + 1
             present = offsets.get(key.group, key.topic, key.queue_id)
-            if present < 0 or key.start_offset <= present < end:
+            if present < 0 or ((is_progress or key.start_offset <= present) and present < end):
                 offsets.commit(key.group, key.topic, key.queue_id, end)
 
     def poll(self) -> None:
@@ -193,10 +217,12 @@ class ReviveLog:
         found = codec.decode_checkpoint(message.body, revive_queue=queue, log_offset=message.queue_offset)
         end = message.physical_offset + message.store_size
         if self._popped_later is not None and message.store_timestamp_ms >= self._offsets_ms:
-            self._popped_later.append(found)
+            self._popped_later.append((found, found.is_done))
         if self._popped_later is not None and message.store_timestamp_ms >= self._groups_ms:
             self._state.groups.restore(found.key.group)
         known = self._ledger.get(found.key)
+        if known is None and found.is_done:
+            return
         if known is not None:
             # The checkpoint was written again, with the acks so far.
             known.acked |= found.acked

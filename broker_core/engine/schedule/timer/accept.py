@@ -22,6 +22,7 @@ class TimerFault(Enum):
     NOT_ENABLED = "WHEEL_TIMER_NOT_ENABLE"
     ILLEGAL = "WHEEL_TIMER_MSG_ILLEGAL"
     FLOW_CONTROL = "WHEEL_TIMER_FLOW_CONTROL"
+    NO_ROOM = "PROPERTIES_SIZE_EXCEEDED"
 
 
 class TimerRefusal(NamedTuple):
@@ -113,7 +114,7 @@ def _room_refusal(properties: Mapping[str, str]) -> TimerRefusal | None:
         f"timer message illegal: its properties have {length} bytes, {PROPERTIES_BYTES_MAX - _RESERVED_BYTES} are allowed, "
         "because the broker adds its own"
     )
-    return TimerRefusal(TimerFault.ILLEGAL, remark)
+    return TimerRefusal(TimerFault.NO_ROOM, remark)
 
 
 def _due_ms(name: str, text: str, now_ms: int) -> int | None:

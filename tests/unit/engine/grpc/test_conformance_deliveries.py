@@ -6,6 +6,7 @@ import hashlib
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
+from broker_core.engine.grpc.renewals import INVISIBLE_MS
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.http2.frames import WINDOW_DEFAULT
 from broker_core.protocol.message.body import compress_body
@@ -104,6 +105,20 @@ def test_an_ack_outlives_a_restart(tmp_path):  # [38]
         broker.move(20)
         assert taken(client, "AckKeptGroup", "AckKept", poll=10).body == b"not acked"
         assert client.receive("AckKeptGroup", "AckKept").messages == []
+
+
+def test_a_message_that_a_push_consumer_works_on_is_acked_after_a_restart(tmp_path):  # [38]
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.group(client, "Works", broker.topic("Works", 1), kind=pb.PUSH_CONSUMER)
+        client.send(message("Works", b"worked on"), message("Works", b"left"))
+        found = {one.body: one for one in client.receive("Works", "Works", auto_renew=True).messages}
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        client.announce_consumer("Works", "Works", kind=pb.PUSH_CONSUMER)
+        assert code_of(ack(client, "Works", "Works", found[b"worked on"])) == "OK"
+        broker.move(INVISIBLE_MS / 1000)
+        found = client.receive("Works", "Works", auto_renew=True, poll=10).bodies
+        found += client.receive("Works", "Works", auto_renew=True).bodies
+        assert found == [b"left"]
 
 
 def test_an_ack_after_the_time_is_refused(broker, client):  # [38]
@@ -363,6 +378,29 @@ def committed(client, topic, half, **more):
         topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=pb.COMMIT, **more
     )
     return client.call("EndTransaction", request)
+
+
+def test_a_producer_is_asked_after_the_time_that_its_message_names(broker, client):  # [48]
+    """The orphan that names a minute is asked for after the one that names a second, though it was sent before."""
+    topic = broker.topic("Patient", 1)
+    stream = client.telemetry()
+    stream.ask(pb.Settings(client_type=pb.PRODUCER, publishing=pb.Publishing(topics=[resource(topic)])))
+    for body, seconds in ((b"patient", 60), (b"hasty", 1)):
+        half = message(topic, body, message_type=pb.TRANSACTION)
+        half.system_properties.orphaned_transaction_recovery_duration.FromSeconds(seconds)
+        client.send(half)
+    asked = []
+    for seconds in (2, 60):
+        broker.move(seconds)
+        recover = stream.next().recover_orphaned_transaction_command
+        asked.append(recover.message.body)
+        half = pb.SendResultEntry(
+            message_id=recover.message.system_properties.message_id, transaction_id=recover.transaction_id
+        )
+        assert code_of(committed(client, topic, half, source=pb.SOURCE_SERVER_CHECK)) == "OK"
+    assert asked == [b"hasty", b"patient"]
+    broker.group(client, "PatientGroup", topic)
+    assert sorted(client.receive("PatientGroup", topic).bodies) == [b"hasty", b"patient"]
 
 
 def test_the_answer_to_a_check_after_a_restart_needs_no_index(tmp_path, monkeypatch):

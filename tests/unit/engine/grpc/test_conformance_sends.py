@@ -116,6 +116,35 @@ def test_a_recovery_time_of_more_than_an_hour_is_refused(broker, client):  # [21
     assert code_of(client.send(late)) == "OK"
 
 
+def delayed(broker, topic, seconds=60):
+    made = message(topic)
+    made.system_properties.delivery_timestamp.FromSeconds(broker.now_ms() // 1000 + seconds)
+    return made
+
+
+@pytest.mark.parametrize("delay_seconds", [None, 60])
+def test_properties_beyond_what_a_record_holds_are_refused(broker, client, delay_seconds):  # [21]
+    topic = broker.topic("LongTrace")
+    large = message(topic) if delay_seconds is None else delayed(broker, topic, delay_seconds)
+    large.system_properties.trace_context = "t" * 40_000
+    assert code_of(client.send(large)) == "MESSAGE_PROPERTIES_TOO_LARGE"
+
+
+def test_a_broker_without_timers_takes_no_delivery_time(tmp_path):  # [21]
+    with grpc_broker(tmp_path, store={"timer_wheel": False}) as broker, RawClient(broker.port) as client:
+        assert code_of(client.send(delayed(broker, broker.topic("NoTimers")))) == "ILLEGAL_DELIVERY_TIME"
+
+
+def test_a_crowded_second_asks_producers_to_wait(tmp_path):  # [21]
+    with grpc_broker(tmp_path, store={"timer_congest_messages": 1}) as broker, RawClient(broker.port) as client:
+        same = delayed(broker, broker.topic("Crowded"))
+
+        def is_refused():
+            return code_of(client.send(same)) == "TOO_MANY_REQUESTS"
+
+        wait_until(is_refused)
+
+
 def test_a_lite_topic_is_not_looked_at(broker, client):  # [21]
     response = client.send(message(broker.topic("NoLite"), lite_topic="no letters, no digits"))
     assert code_of(response) == "OK"

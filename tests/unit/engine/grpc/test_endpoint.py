@@ -1,6 +1,7 @@
 """The port of gRPC: settings, accounts, the end of the broker, clients that are gone."""
 
 import asyncio
+import contextlib
 import datetime as dt
 import hashlib
 import hmac
@@ -8,6 +9,7 @@ import logging
 
 import grpc
 import pytest
+import trustme
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.grpc.endpoint import USUAL_PORT, open_grpc
@@ -32,6 +34,14 @@ accounts:
   defaultGroupPerm: SUB
   topicPerms:
   - Orders=PUB
+- accessKey: consumer-key
+  secretKey: consumer-secret
+  defaultTopicPerm: DENY
+  defaultGroupPerm: DENY
+  topicPerms:
+  - Orders=SUB
+  groupPerms:
+  - Allowed=SUB
 - accessKey: admin-key
   secretKey: admin-secret
   admin: true
@@ -96,8 +106,8 @@ def test_a_transaction_can_be_ended_after_a_restart(tmp_path):
 # ---- accounts ----
 
 
-def signed(key, secret, *, upper=False, credential=""):
-    date = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+def signed(key, secret, *, upper=False, credential="", date=""):
+    date = date or dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     digest = hmac.new(secret.encode(), date.encode(), hashlib.sha1).hexdigest()
     signature = digest.upper() if upper else digest
     header = f"MQv2-HMAC-SHA1 Credential={credential or key}, SignedHeaders=x-mq-date-time, Signature={signature}"
@@ -125,12 +135,13 @@ def guarded(tmp_path_factory):
         (signed("producer-key", "wrong"), "UNAUTHORIZED"),
         ({"authorization": signed("producer-key", "producer-secret")["authorization"]}, "UNAUTHORIZED"),
         (signed("producer-key", "producer-secret"), "OK"),
+        (signed("producer-key", "producer-secret", date="20200101T000000Z"), "OK"),  # no clock is compared, as by a proxy
         (signed("producer-key", "producer-secret", upper=True), "OK"),
         (signed("producer-key", "producer-secret", credential="producer-key/region/RocketMQ"), "OK"),
         (signed("admin-key", "admin-secret"), "OK"),
     ],
 )  # fmt: skip
-def test_signatures(guarded, metadata, code):  # docs/spec/grpc.md §11, 5
+def test_signatures(guarded, metadata, code):  # [5]
     with RawClient(guarded, metadata=metadata) as client:
         assert pb.Code.Name(client.send(message("Orders")).status.code) == code
 
@@ -143,6 +154,69 @@ def test_permissions(guarded):
         subscription = pb.Subscription(group=resource("G"), subscriptions=entries)
         stream.put(pb.TelemetryCommand(settings=pb.Settings(client_type=pb.SIMPLE_CONSUMER, subscription=subscription)))
         assert [command.status.code for command in stream.rest()] == [pb.UNAUTHORIZED]
+
+
+@pytest.mark.parametrize(
+    ("group", "topic", "code"),
+    [("Allowed", "Orders", "OK"), ("Denied", "Orders", "UNAUTHORIZED"), ("Allowed", "Secret", "UNAUTHORIZED")],
+)
+def test_consumers_need_the_permission_of_group_and_topic(guarded, group, topic, code):
+    def codes_of(client):
+        handle = "no handle"
+        asked = {"topic": resource(topic), "group": resource(group)}
+        yield "assignment", client.call("QueryAssignment", pb.QueryAssignmentRequest(**asked)).status.code
+        entry = pb.AckMessageEntry(receipt_handle=handle)
+        yield "ack", client.call("AckMessage", pb.AckMessageRequest(**asked, entries=[entry])).status.code
+        forward = pb.ForwardMessageToDeadLetterQueueRequest(**asked, receipt_handle=handle)
+        yield "forward", client.call("ForwardMessageToDeadLetterQueue", forward).status.code
+        yield "receive", client.receive(group, topic).status.code
+        yield "send", client.send(message(topic)).status.code
+
+    with RawClient(guarded, metadata=signed("admin-key", "admin-secret")) as admin:
+        admin.announce_consumer(group, topic)
+        admin.send(message(topic))
+    with RawClient(guarded, metadata=signed("consumer-key", "consumer-secret")) as client:
+        assert pb.Code.Name(client.announce_consumer(group, topic).status.code) == code
+        found = {name: pb.Code.Name(number) for name, number in codes_of(client)}
+        allowed = {"assignment": "OK", "ack": "INVALID_RECEIPT_HANDLE", "forward": "INVALID_RECEIPT_HANDLE"}
+        # What an account may do is looked at before the rest of a call.
+        expected = allowed | {"receive": "OK"} if code == "OK" else dict.fromkeys((*allowed, "receive"), code)
+        assert found == expected | {"send": "UNAUTHORIZED"}
+
+
+# ---- TLS ----
+
+
+def certified(folder):
+    """Settings of a certificate of one's own, and its authority."""
+    authority = trustme.CA()
+    server = authority.issue_cert("127.0.0.1")
+    server.private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
+    return {"tls_certificate": folder / "server.pem", "tls_key": folder / "server.pem"}, authority.cert_pem.bytes()
+
+
+@pytest.mark.parametrize(
+    ("mode", "served"), [("permissive", ["plain", "TLS"]), ("enforcing", ["TLS"]), ("disabled", ["plain"])]
+)
+def test_the_mode_of_tls_is_that_of_remoting(tmp_path, mode, served):
+    settings, authority = certified(tmp_path)
+    root = tmp_path / "store"
+    with broker_thread(root, config_of(root, tls_mode=mode, **settings)) as running:
+        running.create("T", 1)
+        address = f"127.0.0.1:{running.broker.grpc.server.port}"
+        channels = {
+            "plain": grpc.insecure_channel(address),
+            "TLS": grpc.secure_channel(address, grpc.ssl_channel_credentials(authority)),
+        }
+        answered = []
+        for name, channel in channels.items():
+            with RawClient(running.broker.grpc.server.port) as client:
+                client.channel.close()
+                client.channel = channel
+                with contextlib.suppress(grpc.RpcError):
+                    client.call("QueryRoute", pb.QueryRouteRequest(topic=resource("T")), timeout=5)
+                    answered.append(name)
+    assert answered == served
 
 
 # ---- parts ----

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import threading
 import time
 from types import SimpleNamespace
 
@@ -116,6 +117,72 @@ def test_deliveries_of_a_deleted_topic_are_void(broker, client):
     (found,) = client.receive(GROUP, "OddDeleted").messages
     broker.delete_topic("OddDeleted")
     assert answers(client, handle_of(found), topic="OddDeleted") == NONE
+
+
+def test_a_topic_that_was_made_again_has_deliveries_of_its_own(broker, client):
+    broker.topic("Again", 1)
+    broker.group(client, "AgainGroup", "Again")
+    client.send(*(message("Again", b"old %d" % number) for number in range(2)))
+    old = client.receive("AgainGroup", "Again").messages
+    broker.delete_topic("Again")
+    broker.topic("Again", 1)
+    new = [b"new %d" % number for number in range(2)]
+    client.send(*(message("Again", body) for body in new))
+    assert code_of(ack(client, "AgainGroup", "Again", *old)) == "OK"
+    found = client.receive("AgainGroup", "Again")
+    assert found.bodies == new
+    broker.move(16)
+    again = [one for _turn in range(2) for one in client.receive("AgainGroup", "Again").bodies]
+    assert sorted(again) == new  # they were not acked by the handles of the others
+
+
+@pytest.mark.parametrize("first", [("ack", "change", "forward"), ("change", "forward", "ack"), ("forward", "ack", "change")])
+def test_of_calls_at_once_the_first_decides(broker, client, first):
+    """Acks, changes and forwards of the same deliveries by two connections: each message ends in one way."""
+    group, topic, count = f"Race-{first[0]}", f"Race-{first[0]}", 40
+    broker.topic(topic, 1)
+    broker.group(client, group, topic)
+    client.send(*(message(topic, b"%d" % number) for number in range(count)))
+    found = client.receive(group, topic, count=32).messages + client.receive(group, topic, count=32).messages
+    assert len(found) == count
+    answered = {name: {} for name in first}
+
+    def call(name, one):
+        with_handle = {"receipt_handle": handle_of(one), "group": resource(group), "topic": resource(topic)}
+        if name == "ack":
+            return ack(client, group, topic, one)
+        if name == "change":
+            return change(client, group, topic, handle_of(one), 0)
+        return client.call("ForwardMessageToDeadLetterQueue", pb.ForwardMessageToDeadLetterQueueRequest(**with_handle))
+
+    def run(name, order):
+        for one in order:
+            answered[name][one.body] = code_of(call(name, one))
+
+    turns = [threading.Thread(target=run, args=(name, found[:: (-1) ** place])) for place, name in enumerate(first)]
+    for turn in turns:
+        turn.start()
+    for turn in turns:
+        turn.join()
+    changed = {body for body, code in answered["change"].items() if code == "OK"}
+    dead_group = f"{group}-dead"
+    client.announce_consumer(dead_group, f"%DLQ%{group}")
+    dead = everything(client, dead_group, f"%DLQ%{group}")
+    broker.move(1)
+    client.announce_consumer(group, topic)
+    again = everything(client, group, topic)
+    assert sorted(again) == sorted(changed)
+    assert len(dead) == len(set(dead))
+    assert changed.isdisjoint(dead)
+
+
+def everything(client, group, topic):
+    """All bodies that come, each acked."""
+    bodies = []
+    while found := client.receive(group, topic, count=32).messages:
+        ack(client, group, topic, *found)
+        bodies += [one.body for one in found]
+    return bodies
 
 
 @pytest.mark.parametrize("more", ["", " text", " " + "9" * 5_000, " 1 2 3"])

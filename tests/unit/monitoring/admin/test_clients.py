@@ -9,14 +9,15 @@ NOW_MS = 1_795_227_302_640
 
 
 def info(client: str, *, held: int = 0, consumed_ms: int = NOW_MS, orderly: bool = False, locked: bool = True,
-         dropped: bool = False, **topics: str):  # fmt: skip
+         dropped: bool = False, protocol: str = "", **topics: str):  # fmt: skip
     queue = {"cachedMsgCount": held, "lastConsumeTimestamp": consumed_ms, "locked": locked, "droped": dropped}
+    properties = {"PROP_CONSUMEORDERLY": str(orderly).lower()} | ({"PROTOCOL": protocol} if protocol else {})
     return read_running_info(
         client,
         emit(
             {
-                "mqTable": {MessageQueue("t", "b", 3): queue},
-                "properties": {"PROP_CONSUMEORDERLY": str(orderly).lower()},
+                "mqTable": {} if protocol else {MessageQueue("t", "b", 3): queue},
+                "properties": properties,
                 "subscriptionSet": [{"topic": topic, "subString": text} for topic, text in topics.items()],
             }
         ),
@@ -42,6 +43,12 @@ def test_a_member_without_subscription_is_found_among_others_only():
     assert findings([info("a")], NOW_MS) == []
     (nothing,) = findings([info("a"), info("b", t="*")], NOW_MS)
     assert (nothing.kind, nothing.clients) == (FindingKind.NOTHING_SUBSCRIBED, (("a", ""),))
+
+
+def test_members_that_pop_beside_members_that_pull_are_found():
+    assert findings([info("a", t="*", protocol="gRPC"), info("b", t="*", protocol="gRPC")], NOW_MS) == []
+    (both,) = findings([info("b", t="*"), info("a", t="*", protocol="gRPC")], NOW_MS)
+    assert (both.kind, both.clients) == (FindingKind.TWO_PROTOCOLS, (("a", "gRPC"), ("b", "remoting")))
 
 
 def test_a_member_that_holds_messages_and_consumes_none_may_be_blocked():

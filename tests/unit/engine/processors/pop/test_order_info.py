@@ -55,9 +55,10 @@ def test_the_offset_moves_to_the_first_message_that_is_not_acked():
     orders = OrderInfo()
     record = OrderRecord(100, 10, [5, 6, 9], "a", 100)
     orders.popped(QUEUE, record, 5)
-    assert orders.ack(QUEUE, record, 6) == 5
-    assert orders.ack(QUEUE, record, 5) == 9
-    assert orders.ack(QUEUE, record, 9) == 10
+    for offset, following in ((6, 5), (5, 9), (9, 10)):
+        assert record.next_after(offset) == following
+        orders.ack(QUEUE, record, offset)
+        assert record.next_offset == following
     assert orders.get(QUEUE, 10) is None
 
 

@@ -355,6 +355,55 @@ def test_a_message_of_a_topic_that_was_made_again_is_not_taken_for_the_popped_on
     assert again.bodies() == []
 
 
+NEVER_WRITTEN, AT_THE_BEGIN = {"offsetTable": {}}, {"offsetTable": {"T@CG": {"0": 0}}}
+"""Files of offsets that a kill leaves behind."""
+
+
+def in_order(bench, count=32):
+    return bench.pop(order="true", queueId=0, maxMsgNums=count)
+
+
+@pytest.mark.parametrize("offsets", [NEVER_WRITTEN, AT_THE_BEGIN])
+@pytest.mark.parametrize("filtered", [False, True])
+def test_what_was_acked_in_order_does_not_come_again_after_a_kill(bench, offsets, filtered):
+    for number in range(6):
+        tag = "B" if filtered and number in (2, 3) else "A"
+        bench.put("T", 0, b"%d" % number, f"TAGS\x01{tag}\x02")
+    expected = [b"4", b"5"]
+    for _pop in range(3 if filtered else 2):
+        for message in bench.pop(order="true", queueId=0, maxMsgNums=2, exp="A"):
+            bench.ack(message)
+    if filtered:
+        expected = []
+    bench.state.store.flush()
+    again = restart(bench, offsets)
+    assert [message.body for message in in_order(again)] == expected
+    again.pass_time(10_000)
+    assert [message.body for message in in_order(again)] == expected
+
+
+@pytest.mark.parametrize("offsets", [NEVER_WRITTEN, AT_THE_BEGIN])
+def test_what_was_acked_out_of_turn_hides_nothing_after_a_kill(bench, offsets):
+    for number in range(3):
+        bench.put("T", 0, b"%d" % number)
+    bench.ack(in_order(bench)[1])
+    bench.state.store.flush()
+    assert [message.body for message in in_order(restart(bench, offsets))] == [b"0", b"1", b"2"]
+
+
+def test_progress_in_order_over_more_messages_than_a_record_holds_survives_a_kill(bench):
+    for number in range(42):
+        bench.put("T", 0, b"%d" % number, f"TAGS\x01{'A' if number in (0, 41) else 'B'}\x02")
+    first, last = bench.pop(order="true", queueId=0, exp="A")
+    bench.ack(last)
+    bench.ack(first)
+    bench.state.store.flush()
+    restarted = restart(bench, AT_THE_BEGIN)
+    assert restarted.state.offsets.get("CG", "T", 0) == 42
+    restarted.pass_time(10_000)
+    assert restarted.bodies() == []
+
+
 @pytest.mark.parametrize("wild", [3, 1 << 40, (1 << 63) - 1])
 def test_an_offset_behind_the_end_of_the_revive_queue_forgets_no_pop(tmp_path, wild):
     with one_queue(tmp_path / "store") as bench:
