@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -250,7 +251,7 @@ def alert(series: str, subject: str = "", value: float = 20.0):
         ("group:g.behind_ms", "g", "g is 0.0 s behind", ("consumers", {"group": "g"})),
         ("topic:%DLQ%*.kept_messages", "%DLQ%g", "g: 20 dead letters", ("dead_letters", {"group": "g"})),
         ("topic:orders.put_rate", "orders", "Fast: orders: 20 /s", ("topic", {"topic": "orders"})),
-        ("level:*.late_p99_ms", "3", "Delay level 3 is late", ("delay", {})),
+        ("level:*.late_ms", "3", "Delay level 3 is late", ("delay", {})),
         ("totals.transactions_given_up", "", "20 transactions given up", ("transactions", {})),
         ("totals.disk_used_percent", "", "Disk 20 % used", ("store", {})),
         ("totals.put_p99_ms", "", "Puts take 20 ms", ("store", {})),
@@ -273,7 +274,7 @@ def test_an_alert_from_below_says_its_rule(qapp):
 def test_changes_and_results_in_words(qapp):
     assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "No longer: Fast: x; now 5 /s"
     assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5 /s, below 1,000 /s"
-    late = replace(RULE, series="level:*.late_p99_ms")
+    late = replace(RULE, series="level:*.late_ms")
     assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "No longer: Fast: level 7; now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
@@ -565,6 +566,10 @@ def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
     rows = {one.rule.rule_id: one for one in view.rules.rows}
     assert drawn_series(rows["behind"], source.state) == "group:payment-settle.behind_ms"
     assert drawn_series(rows["put"], source.state) == "totals.put_p99_ms"
+    assert drawn_series(rows["late"], source.state) == "level:16.late_p99_ms"
+    stuck = np.where(source.state.delays.level == 3, 9_000, 0)
+    stuck_state = replace(source.state, delays=replace(source.state.delays, overdue_ms=stuck))
+    assert drawn_series(replace(rows["late"], findings=()), stuck_state) == "level:3.overdue_ms"
 
 
 @pytest.mark.parametrize(

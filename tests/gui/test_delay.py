@@ -39,6 +39,7 @@ from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_
 from tests.support.languages import shown_in
 from tests.support.masks import nothing_masked
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import chips_of
 
 STATE = fake_state()
 
@@ -381,6 +382,31 @@ def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
     assert fact_of(view.tiles["next"]) == "not known while a broker does not answer"
     assert view.tiles["pending"].value_label.text() == UNKNOWN
     assert fact_of(view.tiles["delivered"]) == f"{UNKNOWN} by level since the start"
+
+
+def test_levels_are_on_time_only_where_that_is_known(make_view):
+    unread = np.full(len(STATE.delays.level), -1, np.int64)
+    never = np.full(len(unread), np.nan)
+    calm = replace(STATE.delays, late_p99_ms=never)
+    assert chips_of(make_view(FakeSource(replace(STATE, delays=calm))).header) == ["On time"]
+    unknown = replace(STATE, delays=replace(calm, overdue_ms=unread, next_due_ms=unread))
+    view = make_view(FakeSource(unknown))
+    assert chips_of(view.header) == []
+    tip = view.level_grid.model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip == "The oldest message was not read yet"
+
+
+def test_the_level_with_most_messages_is_selected_once_there_are_some(make_view):
+    nothing = np.zeros(len(STATE.delays.level), np.int64)
+    view = make_view(FakeSource(replace(STATE, delays=replace(STATE.delays, pending=nothing))))
+    assert view.level_grid.selected_key == 1
+    some = nothing.copy()
+    some[3:5] = 2, 7
+    on_time = np.full(len(nothing), np.nan)
+    view.state_changed(replace(STATE, delays=replace(STATE.delays, pending=some, late_p99_ms=on_time)))
+    assert view.level_grid.selected_key == 5
+    view.state_changed(replace(STATE, delays=replace(STATE.delays, pending=some[::-1].copy(), late_p99_ms=on_time)))
+    assert view.level_grid.selected_key == 5, "it stays"
 
 
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):
