@@ -115,7 +115,7 @@ def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *,
     known = ~np.isnan(lag)
     x, y = seconds[known], lag[known]
     now = (float(y[-1]) if len(y) else math.nan) if lag_messages is None else lag_messages
-    if len(x) < POINTS_MIN or x[-1] <= x[0]:
+    if math.isnan(now) or len(x) < POINTS_MIN or x[-1] <= x[0]:
         return Forecast(now, math.nan)
     step_s, values = _evenly(x, y)
     if turns:

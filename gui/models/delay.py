@@ -215,6 +215,14 @@ def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> DueSample
     )
 
 
+def sample_of_parts(parts: Iterable[Sequence[tuple[int, int]]]) -> DueSample:
+    """One sample of several queues: of each (due time, number) pairs as for `sample_of`, with the numbers of that queue."""
+    samples = [sample_of(points, is_whole=False) for points in parts if points]
+    due = np.unique(np.concatenate([one.due_ms for one in samples])) if samples else np.empty(0, np.int64)
+    numbers = [np.interp(due, one.due_ms, one.number, left=0.0) for one in samples]
+    return DueSample(due, np.rint(sum(numbers, start=np.zeros(len(due)))).astype(np.int64), is_whole=False)
+
+
 def due_between(sample: DueSample, edges_ms: Floats) -> Floats:
     """Messages due between neighbouring times; they lie evenly between two points of a sample.
 

@@ -198,7 +198,7 @@ def position_columns(queue_text: QueueText) -> list[Column[PositionRow]]:
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=66),
-        number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
+        number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100, gives_way=2),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
         number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,
                       width=72),

@@ -264,7 +264,7 @@ class DelayView(PageView):
 
     def _show_ahead(self) -> None:
         if self._state is not None:
-            unread = sum(row.pending > 0 and row.level not in self.reader.samples for row in self.levels.rows)
+            unread = sum(row.pending != 0 and row.level not in self.reader.samples for row in self.levels.rows)
             self.ahead.show_ahead(self.reader.samples.values(), self._timers_ahead, self._state.taken_ms, unread)
 
     def _show_figures(self, rows: list[LevelRow]) -> None:

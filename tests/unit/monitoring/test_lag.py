@@ -59,6 +59,14 @@ def test_a_growth_from_a_calm_lag_is_unknown_for_ten_seconds_at_most_and_never_c
         assert set(found[10:]) == {LagOutlook.GROWING}
 
 
+def test_while_the_lag_is_unknown_nothing_is_said_of_the_past():
+    lag = np.concatenate([1_000 + 50 * T[:174], 9_700 - 60 * T[:6]])
+    lag[-2:] = NAN
+    found = forecast(T, lag, NAN)
+    assert found.outlook is LagOutlook.UNKNOWN
+    assert math.isnan(found.turned_ms)
+
+
 def test_a_backlog_that_was_reset_drains_as_before():
     lag = 20_000 - 50 * T
     lag[120:] += 30_000
