@@ -377,7 +377,9 @@ class ClientsView(PageView):
             self.ownership.set_title(tr("Owners of the queues"), tr("choose a consumer to see those of its group"))
             return
         count = tr("{count} rebalances", count=count_text(self._rebalances)) if self._rebalances >= 0 else ""
-        words = ", ".join(filter(None, (count, tr("recorded here once a second"))))
+        state = self.context.source.state
+        recorded = "" if state is not None and state.is_from_outside else tr("recorded here once a second")
+        words = ", ".join(filter(None, (count, recorded)))
         self.ownership.set_title(tr("Who owned which queue: {group}", group=self._group), words)
 
     # ---- menu ----------------------------------------------------------------------------------------------------------

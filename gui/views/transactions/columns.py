@@ -59,8 +59,8 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
     return [
         Column("state", "State", lambda row: state_word(row.state)[0], kind=CellKind.CHIP,
                state=lambda row: state_word(row.state)[1], width=112),
-        Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.MONO,
-               tip=lambda row: row.name),
+        Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.KEYS,
+               tip=lambda row: row.name, wants=112),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=130),
         Column("group", "Producers", lambda row: row.group, width=96, gives_way=1),
         Column("age", "Age", lambda row: span_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
