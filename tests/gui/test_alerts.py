@@ -8,13 +8,15 @@ from functools import partial
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import StoreError
 from broker_core.worker.questions.alerts import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule
 from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
@@ -559,6 +561,15 @@ def test_an_address_is_tried_and_the_result_shown(make_view, source, qtbot):
 def test_every_series_that_is_offered_can_be_watched():
     for series in known_series(fake_state()):
         check_rule(replace(RULE, series=series))
+
+
+def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):
+    view = make_view(source)
+    columns = [column.key for column in view.grid.model.columns]
+    strong, plain = (QFontMetrics(text_font(Size.BODY, weight)) for weight in (QFont.Weight.DemiBold, QFont.Weight.Normal))
+    for key, font, text in (("name", strong, "Delayed messages are late"), ("worst", plain, "no full answer of broker-a")):
+        qtbot.waitUntil(lambda: view.grid.view.columnWidth(columns.index(key)) >= font.horizontalAdvance(text) + 20)  # noqa: B023
+    assert not view.grid.view.isColumnHidden(columns.index("condition"))
 
 
 def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):

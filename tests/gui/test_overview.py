@@ -547,6 +547,15 @@ def test_meters_say_figure_and_share(make_view):
     assert view.tables.make().broker_chip.text == "Healthy"
 
 
+def test_a_lost_broker_is_not_called_up(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.status = SourceStatus.LOST
+    view.status_changed(source.status)
+    view.state_changed(source.state)
+    assert view.header.facts == ""
+
+
 def test_a_lost_broker_is_not_called_healthy(make_view, request, qtbot):
     source = FakeSource()
     view = make_view(source)
