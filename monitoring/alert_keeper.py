@@ -38,6 +38,7 @@ from monitoring.alert_rules import (
     RULES_MAX,
     AlertRule,
     Severity,
+    renewed,
     rules_from_json,
     rules_to_json,
 )
@@ -105,16 +106,17 @@ class AlertKeeper:
         self._lacks.restore(self._store.lacks())
 
     def _first_rules(self) -> list[AlertRule]:
-        """The stored rules, and shipped rules that a newer Orbit added."""
+        """The stored rules, and shipped rules that a newer Orbit added or gave another series, once."""
         while True:
             offered = ids_from_json(self._store.value("offered", "[]"))
-            rules = self._store.rules()
+            is_old = not self._store.value("renewed")
+            rules = [renewed(rule) if is_old else rule for rule in self._store.rules()]
             new = [rule for rule in DEFAULT_RULES if rule.rule_id not in offered | {known.rule_id for known in rules}]
-            if not new:
+            if not new and not is_old:
                 return rules
             rules = [*rules, *new][:RULES_MAX]
             with contextlib.suppress(OvertakenError):
-                self._store.set_rules(rules, offered=_SHIPPED_IDS)
+                self._store.set_rules(rules, offered=_SHIPPED_IDS, renewed="yes")
                 return rules
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from broker_core.api import UsageError
 from broker_core.outside import read_json
+from monitoring.delay import LATE_MS
 from monitoring.series import Floats, Ints
 from monitoring.state import ClusterState, are_members_known
 
@@ -41,11 +42,12 @@ KINDS: Mapping[str, tuple[str, ...]] = {
         "lost_messages",
         "beyond_messages",
     ),
-    "level": ("pending", "overdue_ms", "late_p50_ms", "late_p99_ms", "delivered_rate"),
+    "level": ("pending", "late_ms", "overdue_ms", "late_p50_ms", "late_p99_ms", "delivered_rate"),
 }
 """Figures of each kind of subject; ``totals`` has the figures of `ClusterState.totals`. ``unattended_messages`` is the lag of a
 group without members, 0 of a group with members; it is not recorded, because the lag and the members are. ``lost_messages``
 were deleted before the group read them; ``beyond_messages`` is how far it is beyond the ends of its queues: it has no lag then.
+``late_ms`` is ``overdue_ms`` or ``late_p99_ms``, whichever is more, and not recorded either.
 """
 FORMAT_VERSION = 1
 
@@ -116,12 +118,21 @@ DEFAULT_RULES = (
     AlertRule("lost", "Messages lost unread", "group:*.lost_messages", True, 0, 60_000),
     AlertRule("dead-letters", "Dead letters", "topic:%DLQ%*.kept_messages", True, 0, 0),
     AlertRule("given-up", "Transactions given up", "totals.transactions_given_up", True, 0, 0),
-    AlertRule("late", "Delayed messages are late", "level:*.late_p99_ms", True, 1_000, 30_000),
+    AlertRule("late", "Delayed messages are late", "level:*.late_ms", True, LATE_MS, 30_000),
     AlertRule("disk", "The disk fills up", "totals.disk_used_percent", True, 70, 60_000),
     AlertRule("disk-full", "The disk is nearly full", "totals.disk_used_percent", True, 85, 0, Severity.CRITICAL),
     AlertRule("put", "Puts are slow", "totals.put_p99_ms", True, 500, 60_000),
 )
 """The rules of a new cluster. A user may change, mute, disable and delete them."""
+_WATCHED_BEFORE = {"late": "level:*.late_p99_ms"}
+"""Series that shipped rules watched in an older Orbit."""
+
+
+def renewed(rule: AlertRule) -> AlertRule:
+    """A stored rule with the series of today, if it is a shipped one that still watches the series of an older Orbit."""
+    if _WATCHED_BEFORE.get(rule.rule_id) != rule.series:
+        return rule
+    return replace(rule, series=next(one.series for one in DEFAULT_RULES if one.rule_id == rule.rule_id))
 
 
 def subjects_of(state: ClusterState, kind: str, pattern: str) -> tuple[list[str], Ints]:
@@ -187,7 +198,7 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
         if figure == "kept_messages":
             return known(state.topic_kept_messages)
         rates = state.topic_put_rate if figure == "put_rate" else state.topic_got_rate
-        return np.where(_topics_in_part(state), np.nan, rates)
+        return np.where(state.topics_in_part, np.nan, rates)
     if kind == "level":
         return known(getattr(state.delays, figure))
     match figure:
@@ -199,7 +210,7 @@ def figures_of(state: ClusterState, kind: str, figure: str) -> Floats:
             members, lag = members_known(state), _no_lag_beyond(state, state.group_lag_messages)
             return np.where((members > 0) | (lag == 0), 0.0, np.where(np.isnan(members), np.nan, lag))
         case "got_rate":
-            return np.where(_groups_in_part(state), np.nan, state.group_got_rate)
+            return np.where(state.groups_in_part, np.nan, state.group_got_rate)
         case _:
             return _no_lag_beyond(state, known(getattr(state, f"group_{figure}")))
 
@@ -208,32 +219,12 @@ def _standing_of_groups(state: ClusterState, figure: str) -> Floats:
     of_groups = state.group_standings
     values = of_groups.lost if figure == "lost_messages" else of_groups.beyond
     # What is known of a part is an alarm; that nothing is wrong needs the whole.
-    return np.where(_groups_in_part(state) & ~(values > 0), np.nan, values)
+    return np.where(state.groups_in_part & ~(values > 0), np.nan, values)
 
 
 def _no_lag_beyond(state: ClusterState, values: Floats) -> Floats:
     """A lag for rules: 0 for a group beyond the end, about which ``beyond_messages`` tells; no rule waits for its lag."""
     return np.where(state.group_standings.beyond > 0, 0.0, values)
-
-
-def _topics_in_part(state: ClusterState) -> NDArray[np.bool_]:
-    """Topics of an attached cluster with an unread queue or a lost broker: a rate without that part would be too small."""
-    if not state.is_from_outside:
-        return np.zeros(len(state.catalog.topics), bool)
-    of = np.asarray(state.catalog.queue_topic, np.int64)
-    unread = np.bincount(of[state.queue_max_offset < 0], minlength=len(state.catalog.topics)) > 0
-    in_part: NDArray[np.bool_] = unread | np.array(state.catalog.topic_in_part or [False] * len(unread), bool)
-    return in_part
-
-
-def _groups_in_part(state: ClusterState) -> NDArray[np.bool_]:
-    """Groups of an attached cluster with an unknown position."""
-    if not state.is_from_outside:
-        return np.zeros(len(state.catalog.groups), bool)
-    if state.catalog.brokers_without_offsets:
-        return np.ones(len(state.catalog.groups), bool)
-    of = np.asarray(state.catalog.position_group, np.int64)
-    return np.bincount(of[np.isnan(state.position_standings.beyond)], minlength=len(state.catalog.groups)) > 0
 
 
 def members_known(state: ClusterState) -> Floats:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS, Catalog, Columns, Snapshot
-from broker_core.worker.questions.standing import Standings, standings
+from broker_core.worker.questions.standing import standings
 from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
-from monitoring.state import ClusterState
+from monitoring.state import ClusterState, groups_in_part, topics_in_part
 
 HISTORY_STEP_MS = 1_000
 
@@ -120,14 +120,14 @@ class Collector:
         standing = standings(positions["offset"], queues["min_offset"][at], queues["max_offset"][at])
         lag, of_groups = standing.waiting, standing.summed(places.position_group, group_count)
         behind = _behind_ms(lag, positions["next_store_ms"], taken_ms)
-        unknown = places.groups_known_in_part(standing)
+        unknown = groups_in_part(places.catalog, standing)
         group_lag = np.where(unknown, np.nan, of_groups.waiting)
-        kept = _unless(places.topic_in_part, _kept_messages(queues, places.queue_topic, topic_count))
+        # What the others have of such a topic says less than there is.
+        in_part = topics_in_part(places.catalog, queues["min_offset"], queues["max_offset"])
+        kept = _unless(in_part, _kept_messages(queues, places.queue_topic, topic_count))
         last_store_ms = _last_store_ms(queues["last_store_ms"], places.queue_topic, topic_count)
         totals = self._totals(snapshot, group_lag[~places.group_is_system], kept[places.topic_is_dead])
         totals |= _of_a_part(places, snapshot, unknown)
-        # A part of such a topic is with a broker that does not answer: what the others have says less.
-        in_part = (kept < 0) & bool(places.catalog.brokers)
         queue_read_ms = _read_ms(snapshot.queues, places.queue_count)
         topic_read_ms = _means(queue_read_ms, places.queue_topic, topic_count)
         offsets_read_ms = snapshot.totals.get(OFFSETS_READ_MS, math.nan)
@@ -145,7 +145,7 @@ class Collector:
                 self._topic_got_rate.add(taken_ms, topics["got_messages"], np.full(topic_count, offsets_read_ms)), ~in_part
             ),
             topic_kept_messages=kept,
-            topic_last_store_ms=_unless(places.topic_in_part, last_store_ms),
+            topic_last_store_ms=_unless(in_part, last_store_ms),
             group_members=groups["members"],
             group_lag_messages=_frozen(group_lag),
             group_behind_ms=_known_of(
@@ -232,9 +232,8 @@ class _Places:
         self.queue_topic = _indexes("queue_topic", catalog.queue_topic, self.queue_count, self.topic_count)
         self.position_group = _indexes("position_group", catalog.position_group, self.position_count, self.group_count)
         self.position_queue = _indexes("position_queue", catalog.position_queue, self.position_count, self.queue_count)
-        self.topic_in_part = np.array(catalog.topic_in_part or [False] * self.topic_count, bool)
-        if len(self.topic_in_part) != self.topic_count:
-            text = f"the worker's catalog has {self.topic_count} topics, but {len(self.topic_in_part)} marks of parts"
+        if len(catalog.topic_in_part) not in (0, self.topic_count):
+            text = f"the worker's catalog has {self.topic_count} topics, but {len(catalog.topic_in_part)} marks of parts"
             raise CodecError(text)
         self.topic_is_dead = np.array([name.startswith(reserved.DLQ_PREFIX) for name in catalog.topics], bool)
         # A worker of an older version does not report which groups are its own.
@@ -242,18 +241,6 @@ class _Places:
         self.group_is_system = np.array(system, bool)
         if len(system) != self.group_count:
             raise CodecError(f"the worker's catalog has {self.group_count} groups, but {len(system)} marks of system groups")
-
-    def groups_known_in_part(self, standing: Standings) -> NDArray[np.bool_]:
-        """Groups of an attached cluster with a position of unknown lag: their sum is unknown.
-
-        A lag is unknown if the broker is lost or the queue was not read yet; a broker that sent no offsets may have some of any
-        group. On the embedded broker, a position of unknown lag was never stored.
-        """
-        if not self.catalog.brokers:
-            return np.zeros(self.group_count, bool)
-        if self.catalog.brokers_without_offsets:
-            return np.ones(self.group_count, bool)
-        return np.bincount(self.position_group[np.isnan(standing.beyond)], minlength=self.group_count) > 0
 
     @property
     def queue_keys(self) -> list[tuple[str, int]]:

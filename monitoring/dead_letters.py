@@ -37,7 +37,7 @@ class GroupFigures:
     """Dead letters of one group.
 
     Attributes:
-        dead: Messages in its dead letter topic that the store still has.
+        dead: Messages in its dead letter topic that the store still has; -1 unknown.
         ends: Shown number and end of each queue of its dead letter topic; there is one on each broker.
         last_died_ms: Store time of the newest one; -1 unknown.
         unread_retries: Messages in its retry topics that it has not read, 0 if these are empty; -1 unknown.
@@ -117,7 +117,9 @@ def group_figures(state: ClusterState) -> list[GroupFigures]:
     found = []
     for group in named:
         dead, row = topics.get(reserved.DLQ_PREFIX + group), groups.get(group)
-        lags = [unread.get((row, topic), -1) if state.topic_kept_messages[topic] else 0 for topic in retries[group]]
+        kept = state.topic_kept_messages
+        # Of a topic of which a part is unknown, the other part says less.
+        lags = [unread.get((row, topic), -1) if kept[topic] > 0 else int(kept[topic]) for topic in retries[group]]
         found.append(
             GroupFigures(
                 group=group,
@@ -154,7 +156,7 @@ def _retry_topics(state: ClusterState) -> tuple[dict[str, list[int]], dict[str, 
 
 def may_have_any(figures: GroupFigures, waiting: int) -> bool:
     """Whether a group has dead letters or retries, or may have some; ``waiting`` is its retries in delay levels, -1 unknown."""
-    return figures.dead > 0 or figures.unread_retries != 0 or waiting != 0
+    return figures.dead != 0 or figures.unread_retries != 0 or waiting != 0
 
 
 def _dead_ends(state: ClusterState) -> dict[int, list[tuple[int, int]]]:

@@ -15,6 +15,9 @@ from broker_core.api import CodecError
 from broker_core.worker.questions.figures import Columns
 from monitoring.series import Floats, Ints, SlidingRate
 
+LATE_MS = 1_000
+"""A level is late by more than this; the levels have steps of whole seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class DelayState:
@@ -26,7 +29,7 @@ class DelayState:
     next_due_ms: Ints
     """Due time of the next message, ms since the epoch; -1 if none is pending."""
     overdue_ms: Ints
-    """How late the oldest due message is; 0 if none is due."""
+    """How late the oldest due message is; 0 if none is due, -1 if that is unknown."""
     delivered: Ints
     """Since the worker started; `skipped` too."""
     skipped: Ints
@@ -36,6 +39,11 @@ class DelayState:
     late_p99_ms: Floats
     delivered_rate: Floats
     """Messages/s."""
+
+    @property
+    def late_ms(self) -> Floats:
+        """How late each level is: its oldest due message, or p99 of the deliveries of the last minute if that is more."""
+        return np.fmax(np.where(self.overdue_ms < 0, np.nan, self.overdue_ms), self.late_p99_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,9 @@ Clients store their offsets every five seconds (`persistConsumerOffsetInterval`)
 while it drains. Slopes are therefore taken between points whose distance is a multiple of a tooth. The slope is the median of
 these (after Theil and Sen), because a burst or a pause of a consumer would turn a line of least squares.
 
+A jump is a change within a tooth that is many times as large as every other. It says nothing about the slope, so the lag before
+it is moved up to the lag after it. A growth that has just begun looks like a jump: the slope is unknown until the lag rests.
+
 A turn is the place where the mean slopes before and after differ most, in standard errors. Its error is that of a sum of
 independent steps, because a lag is the sum of what arrived and was consumed. The shortest recent stretch with a turn is taken,
 so that of several turns the newest is found.
@@ -33,6 +36,10 @@ TURN_ERRORS = 4.0
 STEADY_MESSAGES_PER_S = 0.5
 STEADY_SHARE_PER_S = 0.0001
 """A lag that changes by less than either limit is steady; by the share it would take longer than 2 hours 46 min to drain."""
+JUMP_TIMES = 4.0
+"""A jump is larger than every other change within a tooth by this factor; a growth differs from it after 1.25 teeth."""
+REST_SHARE = 0.05
+"""After a jump the lag rests when it changes by less than this share of it in a step."""
 _STRETCHES = (20, 30, 40, 60, 90, 120, STEPS_MAX)
 _Z_90 = 1.645
 _NOISE_MIN = 0.02
@@ -103,14 +110,18 @@ def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *,
         seconds: float64 [n], rising times of the recent past.
         lag: float64 [n], messages, NaN for gaps.
         lag_messages: The lag now; None: the last known one of ``lag``.
-        turns: Whether only what came after the newest turn counts; else all of it.
+        turns: Whether jumps, and what came before the newest turn, do not count; else all of it does.
     """
     known = ~np.isnan(lag)
     x, y = seconds[known], lag[known]
     now = (float(y[-1]) if len(y) else math.nan) if lag_messages is None else lag_messages
-    if len(x) < POINTS_MIN or x[-1] <= x[0]:
+    if math.isnan(now) or len(x) < POINTS_MIN or x[-1] <= x[0]:
         return Forecast(now, math.nan)
     step_s, values = _evenly(x, y)
+    if turns:
+        values, rests = _without_jump(values)
+        if not rests:
+            return Forecast(now, math.nan)
     after = _steps_since_turn(values, step_s) if turns else 0
     is_turned = bool(after) and _has_turned(values, after)
     turned_ms = after * step_s * 1_000 if is_turned else math.nan
@@ -151,6 +162,20 @@ def _evenly(x: Floats, y: Floats) -> tuple[float, Floats]:
     low = at.astype(np.int64)
     share = (at - low).reshape(-1, *[1] * (y.ndim - 1))
     return step_s, y[low] * (1 - share) + y[np.minimum(low + 1, len(x) - 1)] * share
+
+
+def _without_jump(values: Floats) -> tuple[Floats, bool]:
+    """A lag whose part before a jump is moved up to the part after it, and whether the lag rests since."""
+    changes = np.abs(values[TOOTH:] - values[:-TOOTH])
+    jump = int(changes.argmax())
+    others = np.concatenate([changes[: max(jump - TOOTH + 1, 0)], changes[jump + TOOTH :]])
+    if not len(others) or changes[jump] <= JUMP_TIMES * max(float(others.max()), 1.0):
+        return values, True
+    end = float(values[jump + TOOTH])
+    before = values[: jump + 1] + (end - float(values[jump]))
+    moved = np.concatenate([before, np.full(TOOTH - 1, end), values[jump + TOOTH :]])
+    is_over = len(values) - 1 - jump > 2 * TOOTH
+    return moved, is_over or abs(float(values[-1] - values[-2])) <= REST_SHARE * float(changes[jump])
 
 
 def _steps_since_turn(values: Floats, step_s: float) -> int:

@@ -30,6 +30,37 @@ def are_members_known(members: Ints | int) -> NDArray[np.bool_]:
     return np.asarray(members) >= -1
 
 
+def topics_in_part(catalog: Catalog, queue_min_offset: Ints, queue_max_offset: Ints) -> NDArray[np.bool_]:
+    """Topics [T] of an attached cluster of which a part is unknown, so that sums would be too small.
+
+    A broker that may have a part of it is lost, or a queue was not read. An embedded broker knows all of its topics.
+    """
+    count = len(catalog.topics)
+    if not catalog.brokers:
+        return np.zeros(count, bool)
+    unread = np.asarray(catalog.queue_topic, np.int64)[(queue_min_offset < 0) | (queue_max_offset < 0)]
+    lost = np.array(catalog.topic_in_part or [False] * count, bool)
+    found: NDArray[np.bool_] = lost | (np.bincount(unread, minlength=count) > 0)
+    return found
+
+
+def groups_in_part(catalog: Catalog, standing: Standings) -> NDArray[np.bool_]:
+    """Groups [G] of an attached cluster with a position of unknown lag: sums over them are unknown.
+
+    A lag is unknown if the broker is lost or the queue was not read yet; a broker that sent no offsets may have some of any
+    group. On the embedded broker, a position of unknown lag was never stored.
+    """
+    count = len(catalog.groups)
+    if not catalog.brokers:
+        return np.zeros(count, bool)
+    if catalog.brokers_without_offsets:
+        return np.ones(count, bool)
+    found: NDArray[np.bool_] = (
+        np.bincount(np.asarray(catalog.position_group, np.int64)[np.isnan(standing.beyond)], minlength=count) > 0
+    )
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterState:
     """Figures of one snapshot, and figures derived from it and earlier ones."""
@@ -99,6 +130,16 @@ class ClusterState:
     def group_standings(self) -> Standings:
         """The same by group: the sums of what is known."""
         return self.position_standings.summed(self.catalog.position_group, len(self.catalog.groups))
+
+    @property
+    def topics_in_part(self) -> NDArray[np.bool_]:
+        """Topics of which a part is unknown."""
+        return topics_in_part(self.catalog, self.queue_min_offset, self.queue_max_offset)
+
+    @property
+    def groups_in_part(self) -> NDArray[np.bool_]:
+        """Groups of which a part is unknown."""
+        return groups_in_part(self.catalog, self.position_standings)
 
     @property
     def is_blank(self) -> bool:

@@ -119,6 +119,9 @@ class BrokerWatch(QObject):
             self._frame.notify(partial(broker_text, ready.notice), state=State.WARNING)
         for page in parts.navigation.pages:
             page.status_changed(status)
+        if status is SourceStatus.LOST and not parts.live.paused:
+            # The last figures came after those that were shown; all parts of the window stop at the same.
+            self.refresh_figures()
 
     def _show_banner(self) -> None:
         banner, text = self._parts.banner, broker_text(self._lost)

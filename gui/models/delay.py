@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from broker_core.worker.questions.delays import DelayedMessages, PendingTimers
 from gui.models.table import WaitingLane
-from monitoring.delay import Lateness
+from monitoring.delay import LATE_MS, Lateness
 from monitoring.payload.listed import MaskOf
 from monitoring.state import ClusterState, Floats, Ints
 
@@ -20,10 +20,6 @@ TIMER = 0
 DOTS_MAX = 130
 """A lane with more messages shows their density instead of single dots."""
 DENSITY_PARTS = 64
-LATE_WARNING_MS = 1_000.0
-"""The levels have steps of whole seconds."""
-OVERDUE_MS = 1_000
-"""A message overdue for longer is late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +35,13 @@ class LevelRow:
     skipped: int
     late_p50_ms: float
     late_p99_ms: float
+    late_ms: float
     delivered_rate: float
     now_ms: int
 
     @property
     def is_late(self) -> bool:
-        """Whether deliveries are noticeably late."""
-        return self.late_p99_ms > LATE_WARNING_MS or self.overdue_ms > OVERDUE_MS
+        return self.late_ms > LATE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +68,7 @@ def level_rows(state: ClusterState) -> list[LevelRow]:
     known = state.delays
     columns = (
         known.level, known.delay_ms, known.pending, known.next_due_ms, known.overdue_ms, known.delivered, known.skipped,
-        known.late_p50_ms, known.late_p99_ms, known.delivered_rate,
+        known.late_p50_ms, known.late_p99_ms, known.late_ms, known.delivered_rate,
     )  # fmt: skip
     taken_ms = [state.taken_ms] * len(known.level)
     return [LevelRow(*row) for row in zip(*(column.tolist() for column in columns), taken_ms, strict=True)]
@@ -159,6 +155,11 @@ def next_due(rows: Sequence[LevelRow]) -> LevelRow | None:
     return min((row for row in rows if row.next_due_ms >= 0), key=lambda row: row.next_due_ms, default=None)
 
 
+def busiest(rows: Sequence[LevelRow]) -> LevelRow | None:
+    """The level with most pending messages, of those that are late if some are; None when nothing is pending."""
+    return max((row for row in rows if row.pending > 0), key=lambda row: (row.is_late, row.pending), default=None)
+
+
 def latest(rows: Sequence[LevelRow]) -> LevelRow | None:
     """The level with the latest deliveries; None when there was none in the last minute."""
     return max((row for row in rows if row.late_p99_ms == row.late_p99_ms), key=lambda row: row.late_p99_ms, default=None)
@@ -179,7 +180,7 @@ class LateBucket:
 
     @property
     def is_late(self) -> bool:
-        return self.from_ms >= LATE_WARNING_MS
+        return self.from_ms >= LATE_MS
 
 
 def late_buckets(lateness: Lateness) -> list[LateBucket]:
@@ -212,6 +213,14 @@ def sample_of(points: Iterable[tuple[int, int]], *, is_whole: bool) -> DueSample
     return DueSample(
         np.sort(np.array([due for due, _ in pairs], np.int64)), np.array([number for _, number in pairs], np.int64), is_whole
     )
+
+
+def sample_of_parts(parts: Iterable[Sequence[tuple[int, int]]]) -> DueSample:
+    """One sample of several queues: of each (due time, number) pairs as for `sample_of`, with the numbers of that queue."""
+    samples = [sample_of(points, is_whole=False) for points in parts if points]
+    due = np.unique(np.concatenate([one.due_ms for one in samples])) if samples else np.empty(0, np.int64)
+    numbers = [np.interp(due, one.due_ms, one.number, left=0.0) for one in samples]
+    return DueSample(due, np.rint(sum(numbers, start=np.zeros(len(due)))).astype(np.int64), is_whole=False)
 
 
 def due_between(sample: DueSample, edges_ms: Floats) -> Floats:

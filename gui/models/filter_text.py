@@ -6,7 +6,7 @@ The text may be unfinished or wrong; `broker_core.api.parse_filter` alone decide
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -216,6 +216,16 @@ def clauses(text: str) -> list[Clause]:
     starts = [found[0].start, *(cut.end for cut in cuts)]
     ends = [*(cut.start for cut in cuts), found[-1].end]
     return [_clause(text, start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()]
+
+
+def with_brokers(text: str, queue_text: Callable[[int], str]) -> str:
+    """A condition as it is shown: the numbers of queues as pages write them, such as ``queue = broker-b 1``."""
+    shown, done, is_of_queue = "", 0, False
+    for piece in pieces(text):
+        is_of_queue = piece.text.lower() == "queue" if piece.kind is PieceKind.FIELD else is_of_queue
+        if is_of_queue and piece.text.isdecimal():
+            shown, done = shown + text[done : piece.start] + queue_text(int(piece.text)), piece.end
+    return shown + text[done:]
 
 
 def _outer_joiners(found: Sequence[Piece]) -> list[Piece]:

@@ -287,7 +287,7 @@ def _known_in_part(state: ClusterState, place: Ints, topic: Ints) -> NDArray[np.
         # Topics of these brokers are known, and none of their offsets.
         return np.ones(count, bool)
     unread = np.bincount(place[np.isnan(state.position_lag_messages)], minlength=count) > 0
-    in_part: NDArray[np.bool_] = unread | np.array(catalog.topic_in_part or [False] * len(catalog.topics), bool)[topic]
+    in_part: NDArray[np.bool_] = unread | state.topics_in_part[topic]
     return in_part
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from PySide6.QtCore import QPointF, Qt
@@ -64,6 +64,11 @@ class ChartLegend(QWidget):
         for entry in self._entries:
             if entry.is_dimmed != (entry.key in wanted):
                 entry.toggle()
+
+    def show_only(self, keys: Collection[str]) -> None:
+        """Leave out the lines that the source never reports."""
+        for entry in self._entries:
+            entry.setVisible(entry.key in keys)
 
     def update_values(self) -> None:
         for entry in self._entries:

@@ -65,6 +65,7 @@ class OwnershipHistory(Panel):
     def show_group(self, group: str, from_ms: int, to_ms: int, *, is_reported: bool = True) -> None:
         """Show a group over a time, ms since the epoch; ``is_reported`` says whether brokers report the owners of queues."""
         self._is_reported = is_reported
+        self.set_subtitle(tr("recorded here once a second") if is_reported else "")
         if group != self.group:
             self.forget(group)
         if not group or self._is_fresh(from_ms, to_ms) or self._context.source.status is not SourceStatus.READY:

@@ -7,6 +7,7 @@ replaced and deleted as a whole. So is one with line breaks of several kinds, be
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 
 from PySide6.QtCore import QMimeData, QSignalBlocker, QTimer
@@ -24,6 +25,12 @@ SHOWN_CHARACTERS_MAX = 512 * 1024
 """The rest of a longer text is not shown; copies have it."""
 EDITED_CHARACTERS_MAX, EDITED_LINES_MAX = 64 * 1024, 5_000
 """A longer text is held."""
+EDITED_TURNING_MAX = 32 * 1024
+"""Of a text with characters from right to left: each change of the direction takes Qt as long as some more characters."""
+_TURNING = re.compile(
+    "[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+"""Characters from right to left, and those that change the direction."""
 
 _BREAKS_OF_QT = "\u2029\ufdd0\ufdd1"
 """Characters that Qt takes for line breaks and does not keep."""
@@ -102,6 +109,7 @@ class LongTextEdit(QPlainTextEdit):
     def _is_too_long(self, text: str) -> bool:
         if self._is_editable:
             is_long = len(text) > EDITED_CHARACTERS_MAX or text.count("\n") >= EDITED_LINES_MAX
+            is_long = is_long or (len(text) > EDITED_TURNING_MAX and _TURNING.search(text) is not None)
             return is_long or _longest(text) > self.EDITED_LINE_MAX
         is_long = len(text) > PORTION_CHARACTERS or text.count("\n") > PORTION_LINES
         return is_long or _longest(text) > LINE_CHARACTERS_MAX

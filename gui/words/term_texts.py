@@ -89,8 +89,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Not read yet": "Messages in the retry topic of the group that are due and not consumed. [messages]",
         "delay/Out /s": "Messages of the level that were delivered to their real topics, mean over the last 4 s. [messages/s]",
         "topic/Out /s": (
-            "Messages that the group took, of all its topics, mean over the last 4 s. Of an attached cluster: growth of "
-            "committed offsets. [messages/s]"
+            "Messages that the group took, of all its topics: what its offsets advanced by within the last 15 s. [messages/s]"
         ),
         "Owner": (
             "The client that the queue is assigned to now. Brokers of an attached cluster do not report it; its clients do."
@@ -346,7 +345,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "File": "Name of the index file: the time of its beginning.",
         "Files": "Files of the commit log that the run deleted.",
         "Freed": "Bytes of the commit log files that the run deleted. [bytes]",
-        "store/Queues": "Consume queues of the topic that have files.",
+        "store/Written": "Queues of the topic that were ever written to. The page Topics counts all of its queues. [queues]",
         "Range": "From the first to the last message that the index file covers.",
         "store/Size": "Size of the consume queue files of the topic. [bytes]",
         "store/Time": "When the run of cleaning began.",

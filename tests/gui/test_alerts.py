@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QApplication
 
 from broker_core.api import StoreError
 from broker_core.worker.questions.alerts import MarkAlertsTold, PutAlertRules, ReadAlerts, RemoveAlertRule
 from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
-from gui.theme.tokens import State
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size, State
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
@@ -250,7 +253,7 @@ def alert(series: str, subject: str = "", value: float = 20.0):
         ("group:g.behind_ms", "g", "g is 0.0 s behind", ("consumers", {"group": "g"})),
         ("topic:%DLQ%*.kept_messages", "%DLQ%g", "g: 20 dead letters", ("dead_letters", {"group": "g"})),
         ("topic:orders.put_rate", "orders", "Fast: orders: 20 /s", ("topic", {"topic": "orders"})),
-        ("level:*.late_p99_ms", "3", "Delay level 3 is late", ("delay", {})),
+        ("level:*.late_ms", "3", "Delay level 3 is late", ("delay", {})),
         ("totals.transactions_given_up", "", "20 transactions given up", ("transactions", {})),
         ("totals.disk_used_percent", "", "Disk 20 % used", ("store", {})),
         ("totals.put_p99_ms", "", "Puts take 20 ms", ("store", {})),
@@ -273,7 +276,7 @@ def test_an_alert_from_below_says_its_rule(qapp):
 def test_changes_and_results_in_words(qapp):
     assert change_words(AlertChange(RULE, "x", 5.0, False, 0)) == "No longer: Fast: x; now 5 /s"
     assert change_words(AlertChange(replace(RULE, above=False), "", 5.0, True, 0)) == "Fast: 5 /s, below 1,000 /s"
-    late = replace(RULE, series="level:*.late_p99_ms")
+    late = replace(RULE, series="level:*.late_ms")
     assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "No longer: Fast: level 7; now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
 
@@ -560,11 +563,24 @@ def test_every_series_that_is_offered_can_be_watched():
         check_rule(replace(RULE, series=series))
 
 
+def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):
+    view = make_view(source)
+    columns = [column.key for column in view.grid.model.columns]
+    strong, plain = (QFontMetrics(text_font(Size.BODY, weight)) for weight in (QFont.Weight.DemiBold, QFont.Weight.Normal))
+    for key, font, text in (("name", strong, "Delayed messages are late"), ("worst", plain, "no full answer of broker-a")):
+        qtbot.waitUntil(lambda: view.grid.view.columnWidth(columns.index(key)) >= font.horizontalAdvance(text) + 20)  # noqa: B023
+    assert not view.grid.view.isColumnHidden(columns.index("condition"))
+
+
 def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
     view = make_view(source)
     rows = {one.rule.rule_id: one for one in view.rules.rows}
     assert drawn_series(rows["behind"], source.state) == "group:payment-settle.behind_ms"
     assert drawn_series(rows["put"], source.state) == "totals.put_p99_ms"
+    assert drawn_series(rows["late"], source.state) == "level:16.late_p99_ms"
+    stuck = np.where(source.state.delays.level == 3, 9_000, 0)
+    stuck_state = replace(source.state, delays=replace(source.state.delays, overdue_ms=stuck))
+    assert drawn_series(replace(rows["late"], findings=()), stuck_state) == "level:3.overdue_ms"
 
 
 @pytest.mark.parametrize(

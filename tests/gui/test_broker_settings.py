@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QFont, QFontMetrics, QKeySequence, QShortcut
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import RemoteError, RequestCode, setting_specs
 from broker_core.worker.questions.administration import AskBroker, BrokerAnswer
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size
 from gui.views.action_dialog import ActionDialog
 from gui.views.broker_settings.detail import human_text
 from gui.views.broker_settings.explanations import EXPLANATIONS, SUBJECTS, subject_of
@@ -29,6 +31,15 @@ def make_view(show_page):
 @pytest.fixture
 def source():
     return FakeSource()
+
+
+def test_names_of_settings_are_whole_in_a_small_window(make_view, source, qtbot):
+    view = make_view(source)
+    view.resize(1_072, 680)
+    wanted = QFontMetrics(text_font(Size.BODY, QFont.Weight.DemiBold)).horizontalAdvance("autoCreateSubscriptionGroup")
+    qtbot.waitUntil(lambda: view.grid.view.columnWidth(0) >= wanted + 20)
+    hidden = [one.title for place, one in enumerate(view.grid.model.columns) if view.grid.view.isColumnHidden(place)]
+    assert "Can change" not in hidden
 
 
 def answer_with(source, **changed):

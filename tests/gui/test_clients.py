@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
 from broker_core.worker.questions.administration import CloseConnection, ListConnections
@@ -73,6 +74,15 @@ def test_a_connection_is_closed_after_a_question(make_view, source, window):
     dialog.go.click()
     assert CloseConnection("broker", "10.23.4.12:51322") in source.asked
     assert window.notices[-1][0] == "The connection of c2@10.23.4.12 was closed"
+
+
+def test_clients_of_a_broker_that_does_not_answer_are_missed_aloud(make_view, source, monkeypatch):
+    notice = "Not all brokers answered. a: no answer since 3 s"
+    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: replace(fake_connections(), notice=notice))
+    source.state = replace(source.state, faults={"a": "no answer since 3 s"})
+    view = make_view(source)
+    [shown] = [one for one in view.findChildren(QLabel) if one.text() == notice and one.isVisible()]
+    assert shown.property("role") == "warning"
 
 
 def grpc_connections():

@@ -257,7 +257,7 @@ def test_a_receipt_holds_no_formula_and_reads_back(view, tmp_path):
     (row, *_more) = view.letters.rows
     row = replace(row, letter=replace(row.letter, keys=evil))
     path = tmp_path / "receipt.csv"
-    path.write_bytes(receipt_csv([row], ResendOutcome(refused=((row.letter.offset_message_id, "=1"),))))
+    path.write_bytes(receipt_csv([row], ResendOutcome(refused=((row.letter.offset_message_id, "=1"),)), str))
     assert lines_of(path)[1][3:] == [evil, "", "", "", "", "not sent", "=1"]
     raw = path.read_bytes()
     assert raw.startswith(b"\xef\xbb\xbf")

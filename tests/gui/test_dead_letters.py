@@ -139,7 +139,7 @@ def test_groups_are_counted_with_what_waits(view):
     assert stock.recent == 0
     assert stock.figures.last_died_ms == TAKEN_MS - 14 * 60_000
     assert stock.oldest_ms == fake_page(fake_state(), DEAD, 0, 0, 1).store_ms[0]
-    assert [chip[0] for chip in view_chips(view)] == ["33 dead", "2 waiting"]
+    assert [chip[0] for chip in view_chips(view)] == ["33 dead", "≥ 2 waiting"]
 
 
 def test_ages_that_were_not_read_are_asked_again_in_the_next_turn_or_when_all_is_read_again(show_page, source, replays):
@@ -241,6 +241,28 @@ def test_a_group_is_listed_where_its_retries_could_not_be_read(show_page):
 
 def view_chips(view):
     return [(chip.text, chip.state) for chip in view.header.findChildren(Chip)]
+
+
+def test_dead_letters_of_a_lost_broker_are_unknown_and_not_none(show_page, source, replays):
+    state = source.state
+    kept = np.where([name.startswith(("%DLQ%", "%RETRY%")) for name in state.catalog.topics], -1, state.topic_kept_messages)
+    pending = np.full_like(state.delays.pending, -1)
+    source.state = replace(state, topic_kept_messages=kept, delays=replace(state.delays, pending=pending))
+    view = show_page(DeadLettersView, source)
+    assert view_chips(view)[0] == ("— dead", State.IDLE)
+    assert [row.figures.group for row in view.groups.rows] == ["payment-settle", "stock-worker"]
+    assert {row.figures.dead for row in view.groups.rows} == {-1}
+    assert not view.group_grid.placeholder.isVisible()
+
+
+@pytest.mark.parametrize(("notice", "shown"), [("", "2 waiting"), ("broker-a: no answer since 3 s", "≥ 2 waiting")])
+def test_retries_that_some_brokers_did_not_tell_are_counted_as_a_part(show_page, source, replays, notice, shown):
+    def whole(level):
+        page = DeadSource.delayed(source, level)
+        return replace(page, max_offset=page.next_offset, notice=notice)
+
+    source.delayed = whole
+    assert view_chips(show_page(DeadLettersView, source))[1][0] == shown
 
 
 def test_the_worst_group_is_shown_with_its_origins(view):

@@ -39,6 +39,7 @@ from tests.support.fake_source import DELAY_PENDING, TAKEN_MS, FakeSource, fake_
 from tests.support.languages import shown_in
 from tests.support.masks import nothing_masked
 from tests.support.model_rules import hold_to_rules
+from tests.support.shown_parts import chips_of
 
 STATE = fake_state()
 
@@ -381,6 +382,64 @@ def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
     assert fact_of(view.tiles["next"]) == "not known while a broker does not answer"
     assert view.tiles["pending"].value_label.text() == UNKNOWN
     assert fact_of(view.tiles["delivered"]) == f"{UNKNOWN} by level since the start"
+
+
+def test_levels_that_are_unknown_are_not_without_messages_ahead(make_view):
+    unknown = np.full(len(STATE.delays.level), -1, np.int64)
+    view = make_view(FakeSource(replace(STATE, delays=replace(STATE.delays, pending=unknown))))
+    assert view.ahead.subtitle.startswith("per minute, partial: 18 levels not read")
+
+
+def page_of_two_brokers(query):
+    """What waits of a level on two brokers with 300 and 100 messages: a second apart on the first, four on the other."""
+    step = 1 << 48
+    offsets = [*range(300), *range(step, step + 100)]
+    due = [TAKEN_MS + 1_000 * (offset + 1) if offset < step else TAKEN_MS + 4_000 * (offset - step + 1) for offset in offsets]
+    rows = [row for row, offset in enumerate(offsets) if offset >= query.start_offset][: query.count]
+    page = fake_delayed(query.level, 0, len(rows))
+    return replace(
+        page,
+        queue_offset=[offsets[row] for row in rows],
+        due_ms=[due[row] for row in rows],
+        next_offset=offsets[rows[-1]] + 1,
+        max_offset=2 * step,
+        part_first=[0, step],
+        part_end=[300, step + 100],
+    )
+
+
+def test_a_long_level_of_two_brokers_is_looked_at_in_the_queues_of_both(make_view, source, monkeypatch):
+    monkeypatch.setattr("tests.support.fake_source.fake_delayed", lambda *query: page_of_two_brokers(ListDelayed(*query)))
+    view = make_view(source)
+    sample = view.reader.samples[16]
+    assert not sample.is_whole
+    edges = TAKEN_MS + np.array([0.0, 100_000, 200_000, 300_000, 400_000])
+    assert due_between(sample, edges).tolist() == pytest.approx([125, 125, 125, 25], abs=3)
+
+
+def test_levels_are_on_time_only_where_that_is_known(make_view):
+    unread = np.full(len(STATE.delays.level), -1, np.int64)
+    never = np.full(len(unread), np.nan)
+    calm = replace(STATE.delays, late_p99_ms=never)
+    assert chips_of(make_view(FakeSource(replace(STATE, delays=calm))).header) == ["On time"]
+    unknown = replace(STATE, delays=replace(calm, overdue_ms=unread, next_due_ms=unread))
+    view = make_view(FakeSource(unknown))
+    assert chips_of(view.header) == []
+    tip = view.level_grid.model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip == "The oldest message was not read yet"
+
+
+def test_the_level_with_most_messages_is_selected_once_there_are_some(make_view):
+    nothing = np.zeros(len(STATE.delays.level), np.int64)
+    view = make_view(FakeSource(replace(STATE, delays=replace(STATE.delays, pending=nothing))))
+    assert view.level_grid.selected_key == 1
+    some = nothing.copy()
+    some[3:5] = 2, 7
+    on_time = np.full(len(nothing), np.nan)
+    view.state_changed(replace(STATE, delays=replace(STATE.delays, pending=some, late_p99_ms=on_time)))
+    assert view.level_grid.selected_key == 5
+    view.state_changed(replace(STATE, delays=replace(STATE.delays, pending=some[::-1].copy(), late_p99_ms=on_time)))
+    assert view.level_grid.selected_key == 5, "it stays"
 
 
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QSettings
 
@@ -32,6 +33,8 @@ from gui.views.transactions.view import TransactionsView
 from gui.words.outlooks import outlook_text
 from gui.words.text import TimeZoneChoice, count_text, rate_text, short_count_text
 from monitoring.admin.connections import BROKER
+from monitoring.alert_readings import AlertReadings
+from monitoring.alert_rules import DEFAULT_RULES
 from monitoring.lag_limits import SHIPPED
 from tests.support.fake_history import shop_history
 from tests.support.fake_operations import fake_connections
@@ -141,6 +144,20 @@ def test_a_group_is_described_alike_on_all_pages(show_page, source, history):
         assert consumers.lag.outlook.forecast.outlook is tabled.outlook.forecast.outlook
     pinned = {row.name: row.value for row in PinBook(pins).rows(source.state, SHIPPED, 10) if row.is_group}
     assert pinned == {group: short_count_text(row_of(consumers.groups, group).lag_messages) for group in topics}
+
+
+def test_page_and_alert_judge_alike_whether_an_attached_level_is_late(show_page, source):
+    delays = source.state.delays
+    overdue = np.where(delays.level == 3, 10_000, 0)
+    never = np.full_like(delays.late_p99_ms, np.nan)
+    catalog = replace(source.state.catalog, brokers=["a"], broker_version=["V5_3_3"])
+    late = replace(delays, overdue_ms=overdue, late_p99_ms=never)
+    outside = replace(source.state, catalog=catalog, delays=late, lateness=None)
+    view = show_page(DelayView, FakeSource(outside))
+    assert chips_of(view.header) == ["Level 3 late by 10 s"]
+    [rule] = [rule for rule in DEFAULT_RULES if rule.rule_id == "late"]
+    names, values = AlertReadings().of(rule, outside)
+    assert [name for name, value in zip(names, values.tolist(), strict=True) if rule.holds(value)] == ["3"]
 
 
 def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_page, source):

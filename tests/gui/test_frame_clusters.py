@@ -20,6 +20,7 @@ from gui.views.connections.asking import ConnectDialog
 from gui.views.settings.connection_rows import connection_rows
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_source import FakeSource, fake_state
+from tests.support.shown_parts import words_of
 
 
 def test_the_switcher_offers_what_is_known(make_frame, qtbot):
@@ -171,6 +172,19 @@ def test_the_status_bar_says_how_much_of_a_cluster_answers(make_frame):
         ("Nothing answers", "No answer"),
         ("Connected", "Running"),
     ]
+
+
+def test_all_of_the_window_stops_at_the_last_figures(frame):
+    state, badge = fake_state(), frame.window.side_bar.items["topics"]
+    fewer = replace(state.catalog, topics=["%RETRY%g", *state.catalog.topics[1:]])
+    frame.source.push(replace(state, catalog=fewer))
+    frame.window.broker.refresh_figures()
+    assert badge.toolTip().startswith("8 topics of yours")
+    frame.source.state = replace(state, totals={**state.totals, "lag_messages": 30_001.0})
+    frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
+    assert "30,001" in words_of(frame.window.status_bar)
+    assert badge.toolTip().startswith("9 topics of yours")
+    assert frame.area.current.states[-1] is frame.source.state
 
 
 def test_a_page_in_a_window_of_its_own_says_what_is_missing_too(frame):

@@ -23,6 +23,7 @@ from gui.widgets.code_view import COLOURED_MAX, CodeView, HexView
 from gui.widgets.key_values import PAIRS_MAX, KeyValueList
 from gui.widgets.long_text import (
     EDITED_CHARACTERS_MAX,
+    EDITED_TURNING_MAX,
     LINE_CHARACTERS_MAX,
     PORTION_CHARACTERS,
     PORTION_LINES,
@@ -218,6 +219,18 @@ def test_what_can_be_edited_is_edited(editor, qtbot):
     assert editor.toPlainText() == f"y{text}"
     editor.undo()
     assert editor.toPlainText() == text
+
+
+@pytest.mark.parametrize("word", ["a\u05d0 ", "a\u202eb ", "\U0001e900b "])
+def test_a_text_in_two_directions_is_edited_up_to_half_the_length(editor, word):
+    half = f"{word * 100}\n" * (EDITED_TURNING_MAX // (len(word) * 100 + 1))
+    editor.setPlainText(half)
+    assert not editor.is_held
+    editor.setPlainText(half * 2)
+    assert editor.is_held
+    assert editor.toPlainText() == half * 2
+    editor.setPlainText(f"{'abc' * 100}\n" * (len(half) * 2 // 301 - 1))
+    assert not editor.is_held
 
 
 UNUSUAL = "a\u00a0b\u2007c\u2028d\x0be\x85f\ufefff\x1cg"

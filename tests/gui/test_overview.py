@@ -228,9 +228,9 @@ def test_tiles_show_the_figures_of_the_state(make_view):
 
 def test_what_is_written_is_unknown_while_a_part_of_a_topic_is():
     state = calm_outside()
-    kept = state.topic_kept_messages.copy()
-    kept[state.catalog.topics.index("orders")] = -1
-    whole, part = (flow_picture(one) for one in (state, replace(state, faults={"b": "no answer"}, topic_kept_messages=kept)))
+    ends = state.queue_max_offset.copy()
+    ends[state.catalog.queue_topic.index(state.catalog.topics.index("orders"))] = -1
+    whole, part = (flow_picture(one) for one in (state, replace(state, faults={"b": "no answer"}, queue_max_offset=ends)))
     normal, unknown = (next(card for card in one.cards() if card.key == NORMAL) for one in (whole, part))
     assert UNKNOWN not in normal.value + normal.fact
     assert (unknown.value, unknown.fact) == (UNKNOWN, f"{UNKNOWN} topics")
@@ -328,6 +328,8 @@ def with_system_topics(state):
             queue_id=[*catalog.queue_id, 0, 0, 0],
         ),
         queue_put_rate=np.concatenate([state.queue_put_rate, list(extra.values())]),
+        queue_min_offset=np.concatenate([state.queue_min_offset, none]),
+        queue_max_offset=np.concatenate([state.queue_max_offset, none]),
         topic_put_rate=np.concatenate([state.topic_put_rate, nothing]),
         topic_put_messages=np.concatenate([state.topic_put_messages, none]),
         topic_kept_messages=np.concatenate([state.topic_kept_messages, none]),
@@ -344,7 +346,7 @@ def test_the_flow_counts_each_message_once():
     assert (flow.delayed_rate, flow.half_rate) == (pytest.approx(145 - 3.1), 24.0)
     assert flow.sent_rate == pytest.approx(flow.normal_rate + flow.delayed_rate + flow.half_rate)
     assert (flow.delayed_pending, flow.half_open, flow.half_in_check) == (3_904 + 312, 3, 1)
-    assert (flow.dead_messages, flow.dead_groups, flow.late_p99_ms) == (33, 2, 1_212)
+    assert (flow.dead_messages, flow.dead_groups, flow.late_ms) == (33, 2, 1_212)
 
 
 def test_what_waits_is_unknown_while_the_timers_of_a_broker_are():
@@ -543,6 +545,15 @@ def test_meters_say_figure_and_share(make_view):
     texts = {key: figure_of(meter) for key, meter in view.tables.make().meters.items()}
     assert texts == {"disk": "41.8 of 75 %", "unflushed": "3.1 MiB", "held": "11 waiting", "cpu": "31 %", "memory": "177 MiB"}
     assert view.tables.make().broker_chip.text == "Healthy"
+
+
+def test_a_lost_broker_is_not_called_up(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    source.status = SourceStatus.LOST
+    view.status_changed(source.status)
+    view.state_changed(source.state)
+    assert view.header.facts == ""
 
 
 def test_a_lost_broker_is_not_called_healthy(make_view, request, qtbot):

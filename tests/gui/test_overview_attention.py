@@ -133,7 +133,7 @@ def test_what_can_never_be_known_from_outside_is_no_news(make_view):
     assert said_of(view) == ["Nothing needs attention."]
     assert "judged" not in view.panels.make().attention.subtitle
     states = {rule.rule_id: view.context.alerts.state_of(rule) for rule in view.context.alerts.rules}
-    assert {rule_id for rule_id, state in states.items() if state is AlertState.UNJUDGED} == {"given-up", "late"}
+    assert {rule_id for rule_id, state in states.items() if state is AlertState.UNJUDGED} == {"given-up"}
 
 
 def test_what_was_missing_is_forgotten_when_it_is_there(make_view):

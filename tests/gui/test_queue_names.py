@@ -7,15 +7,23 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from PySide6.QtCore import QSettings
 
 from broker_core.api import QUEUES_OF_BROKER
 from gui.models.lifeline import life_events
 from gui.models.queue_window import own_queue, queue_text
+from gui.operations.filter_memory import FilterMemory
 from gui.plots.ownership_strip import rows_of
 from gui.views.consumers.view import ConsumersView
+from gui.views.dead_letters.columns import LetterRow
+from gui.views.dead_letters.flow import receipt_csv
+from gui.views.messages.filter_bar import FilterBar
 from gui.views.messages.view import MessagesView
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
+from monitoring.dead_letters import DeadLetter
+from monitoring.letter_notes import RESENT, LetterNote
+from monitoring.resending import ResendOutcome
 from tests.support.fake_messages import fake_lifeline
 from tests.support.fake_source import FakeSource, fake_state
 from tests.support.page_portrait import portrait
@@ -56,6 +64,31 @@ def test_rows_of_charts_and_places_of_messages_have_the_name_too():
     assert rows_of([("orders", 10_001), ("payments", 0)], names) == ("orders broker-b 1", "payments broker-a 0")
     [sent, *_] = life_events(replace(fake_lifeline(), queue_id=[10_001] * len(fake_lifeline().at_ms)), names)
     assert sent.place.startswith(f"{sent.topic}, queue broker-b 1, offset ")
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        ("queue = 10001", "queue = broker-b 1"),
+        ("not queue in (3, 10003)", "not queue in (broker-a 3, broker-b 3)"),
+        ("(queue = 10001 or offset = 10001)", "(queue = broker-b 1 or offset = 10001)"),
+        ("body contains 'queue 10001'", "body contains 'queue 10001'"),
+    ],
+)
+def test_conditions_are_shown_with_the_name_and_kept_with_the_number(qtbot, theme, tmp_path, condition, shown):
+    memory = FilterMemory(QSettings(str(tmp_path / "orbit.ini"), QSettings.Format.IniFormat))
+    bar = FilterBar(theme, memory, partial(queue_text, on_the_second()))
+    qtbot.addWidget(bar)
+    bar.set_text(f"{condition} and tag = 'A'")
+    assert [chip.text() for chip in bar.chips] == [shown, "tag = 'A'"]
+    assert bar.text.startswith(condition)
+
+
+def test_a_receipt_of_resends_has_the_name_too():
+    letter = DeadLetter(1, "0A", 0, 0, "g", "orders", "k", "", "h:1", 3, "", "", {})
+    row = LetterRow(letter, LetterNote(RESENT, topic="orders", queue_id=10_001, queue_offset=7), "")
+    text = receipt_csv([row], ResendOutcome(), partial(queue_text, on_the_second())).decode("utf-8-sig")
+    assert ",orders,broker-b 1,7," in text
 
 
 def test_a_queue_is_its_number_where_there_is_one_broker():

@@ -31,6 +31,21 @@ def source():
     return FakeSource()
 
 
+def test_figures_that_no_attached_broker_reports_are_left_out(make_view, source):
+    def shown_on(view):
+        return {one.text() for one in view.findChildren(QLabel) if one.isVisibleTo(view)}
+
+    assert {"Sync", "p50"} <= shown_on(make_view(source))
+    state = source.state
+    catalog = replace(
+        state.catalog, brokers=["a"], broker_version=["V5_3_3"], broker_address=["h:1"], broker_slaves=[0], broker_cannot=[{}]
+    )
+    shown = shown_on(make_view(FakeSource(replace(state, catalog=catalog))))
+    assert "p99" in shown
+    assert not {"Sync", "p50"} & shown
+    assert not [line for line in shown if line.startswith("max ")]
+
+
 def test_the_store_is_shown_from_inside(make_view, source):
     view = make_view(source)
     for model in (view.files.make().queues, view.files.make().index, view.files.make().cleanings):

@@ -435,7 +435,10 @@ def test_a_queue_that_holds_too_much_is_named(make_view):
     assert view.detail.bars_note.text().startswith("Queue 5 holds 16.7\u00a0% of the messages")
     assert view.detail.bars._skewed == {5}
     view.grid.select_key("orders")
-    assert (view.detail.skew_chip.text, view.detail.bars_note.text()) == ("", "The kept messages are spread evenly.")
+    assert (view.detail.skew_chip.text, view.detail.bars_note.text()) == (
+        "",
+        "The kept messages are spread evenly; the rates are of the last 4 s.",
+    )
     view.grid.select_key("coupon-grant")
     assert view.detail.bars_note.text() == "Nothing is written now."
 

@@ -523,6 +523,21 @@ def vars_of(value):
     return [(name, getattr(value, name)) for name in value.__slots__]
 
 
+def test_a_part_of_the_undecided_is_not_called_all(make_view, source, monkeypatch):
+    page = replace(fake_transactions(), notice="Not all brokers answered. a: no answer since 3 s")
+    monkeypatch.setattr("tests.support.fake_source.fake_transactions", lambda: page)
+    view = make_view(source)
+    assert view.foot.text() == f"{len(view.rows.shown_rows)} undecided on the brokers that answered"
+
+
+def test_the_title_is_the_first_key_as_in_the_list(make_view, source, monkeypatch):
+    page = fake_transactions()
+    monkeypatch.setattr(
+        "tests.support.fake_source.fake_transactions", lambda: replace(page, keys=["PAY-1 ORD-2"] * len(page.keys))
+    )
+    assert make_view(source).detail.title == "PAY-1"
+
+
 def test_a_list_that_cannot_be_read_says_so(make_view, source):
     view = make_view(source)
     source.fail_with = StoreError("the store is closed")

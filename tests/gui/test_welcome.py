@@ -265,6 +265,18 @@ def test_messages_in_system_topics_are_not_the_first_message():
     assert first_steps(SourceStatus.READY, nothing_stored()).stored_messages == 0
 
 
+def test_what_is_stored_on_brokers_that_do_not_answer_is_not_nothing(make_view):
+    state = nothing_stored()
+    unknown = np.where(state.catalog.topic_is_system, 12, -1)
+    catalog = replace(state.catalog, brokers=["a", "b"], broker_version=["V5_3_3", "V5_3_3"])
+    totals = {name: value for name, value in state.totals.items() if name != "connections"}
+    view = make_view(FakeSource(replace(state, catalog=catalog, topic_kept_messages=unknown, totals=totals)))
+    said = words_of(view.connect_card)
+    assert "What is stored is not known" in said
+    assert "not yet" not in said
+    assert "Waiting for the first message" not in said
+
+
 def test_show_it_opens_the_topic_that_holds_most(make_view, window):
     view = make_view(FakeSource())
     button_with(view.connect_card, "Show it").click()

@@ -87,15 +87,17 @@ def _unknown(figures: LevelFigures) -> LevelFigures:
 
 
 def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOffsets]]], now_ms: int) -> LevelFigures:
-    pending, delay_ms, due, overdue_ms = 0, 0, [], 0
+    pending, delay_ms, due, overdue_ms, is_unread = 0, 0, [], 0, False
     for levels, queues in brokers:
         if levels.table is None or level > levels.table.count:
             continue
         delay_ms = max(delay_ms, levels.table.delay_ms(level))
         held = queues.get(level - 1)
         if held is not None:
-            pending += max(held.max_offset - levels.next_offset(level, held), 0)
+            waiting = max(held.max_offset - levels.next_offset(level, held), 0)
+            pending += waiting
             at = levels.due_ms(level, held)
+            is_unread |= bool(waiting) and at < 0
             if at >= 0:
                 due.append(at)
                 # What was delivered after the offsets were read is not late.
@@ -106,7 +108,8 @@ def _figures(level: int, brokers: list[tuple[BrokerLevels, Mapping[int, QueueOff
         delay_ms=delay_ms,
         pending=pending,
         next_due_ms=first,
-        overdue_ms=overdue_ms,
+        # What one broker has is late whatever the others have; that nothing is late needs all.
+        overdue_ms=_UNKNOWN if is_unread and not overdue_ms else overdue_ms,
         delivered=sum(levels.delivered.get(level, 0) for levels, _queues in brokers),
         skipped=0,
         late_p50_ms=math.nan,

@@ -50,7 +50,8 @@ async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDe
     await asyncio.gather(*wanted)
     lost.check(level.is_read)
     told = delayed_messages(query.level, level.page(brokers))
-    return replace(told, notice=" ".join(filter(None, (told.notice, lost.notice()))))
+    first, end = level.parts(brokers)
+    return replace(told, notice=" ".join(filter(None, (told.notice, lost.notice()))), part_first=first, part_end=end)
 
 
 class _Level:
@@ -122,6 +123,12 @@ class _Level:
             # Later brokers have more, also when this one has none.
             max_offset = (self._link.numbers.number_of(brokers[-1]) + 1) << _OFFSET_BITS
         return DelayedPage(heads, next_offset, max_offset, unreadable)
+
+    def parts(self, brokers: list[str]) -> tuple[list[int], list[int]]:
+        """Bounds of what each broker has, as shown offsets; brokers without messages are left out."""
+        told = [(self._first(name), *self._spans[name]) for name in brokers if name in self._spans]
+        having = [(first + begin, first + end) for first, begin, end in told if begin < end]
+        return [begin for begin, _end in having], [end for _begin, end in having]
 
     def _first(self, broker: str) -> int:
         return self._link.numbers.number_of(broker) << _OFFSET_BITS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from broker_core.worker.questions.question import Question, question
 
@@ -28,6 +28,10 @@ class DelayedMessages:
     max_offset: int
     """Equal to ``next_offset`` when there is nothing more."""
     notice: str = ""
+    part_first: list[int] = field(default_factory=list)
+    """First offset of what each broker has from the asked one on, as ``queue_offset`` counts; ``part_end`` is its end. Empty
+    where one broker has all."""
+    part_end: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,9 @@ class Snapshot:
     -1 none), _held_back (messages that readers do not get yet), _committed, _aborted, _timed_out (since the start).
     Of an attached cluster also `TOTALS_READ_MS`, `OFFSETS_READ_MS`, and started_ms (of the broker that runs longest)."""
     delays: Columns = field(default_factory=dict)
-    """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none),
-    ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) — f8[L]."""
+    """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none, -1
+    unknown), ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) —
+    f8[L]."""
     timers: dict[str, float] = field(default_factory=dict)
     """pending, next_due_ms (-1 none, -2 not known), overdue_ms (0 none), delivered, cancelled, rolled, lost (since the
     start), late_p50_ms, late_p99_ms (last minute, NaN none), not_yet_in_wheel; empty while timers are not served.

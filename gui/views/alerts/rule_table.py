@@ -16,13 +16,13 @@ from gui.words.amounts import value_text
 from gui.words.text import TimeZoneChoice, tr
 from monitoring.admin.events import EventRow
 from monitoring.alert_readings import AlertReadings
-from monitoring.alert_rules import AlertRule, split_series
+from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of
 from monitoring.alert_watch import AlertFinding, AlertState
 from monitoring.missing_figures import KeptLack
 from monitoring.state import ClusterState
 
-_RECORDED_AS = {"unattended_messages": "lag_messages"}
-"""Figures without a history, and the figure drawn instead."""
+_RECORDED_AS = {"unattended_messages": ("lag_messages",), "late_ms": ("overdue_ms", "late_p99_ms")}
+"""Figures without a history, and the figures of which the largest is drawn instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,30 @@ def drawn_series(one: RuleRow, state: ClusterState) -> str:
     series = one.rule.series
     try:
         kind, pattern, figure = split_series(series)
-        drawn = _RECORDED_AS.get(figure, figure)
-        if "*" not in pattern:
-            return series.removesuffix(figure) + drawn
-        if one.findings:
-            return f"{kind}:{one.findings[0].subject}.{drawn}"
+        if kind == TOTALS:
+            return series
         names, values = AlertReadings().of(one.rule, state)
     except UsageError:
         return series
     known = np.flatnonzero(~np.isnan(values))
-    if not len(known):
+    if "*" not in pattern:
+        subject = pattern
+    elif one.findings:
+        subject = one.findings[0].subject
+    elif len(known):
+        subject = names[known[np.argmax(values[known]) if one.rule.above else np.argmin(values[known])]]
+    else:
         return series
-    nearest = known[np.argmax(values[known]) if one.rule.above else np.argmin(values[known])]
-    return f"{kind}:{names[nearest]}.{drawn}"
+    return f"{kind}:{subject}.{_drawn(kind, subject, figure, state)}"
+
+
+def _drawn(kind: str, subject: str, figure: str, state: ClusterState) -> str:
+    """The recorded figure that stands for a figure of a subject."""
+    recorded = _RECORDED_AS.get(figure, (figure,))
+    rows = subjects_of(state, kind, subject)[1]
+    if len(recorded) == 1 or not len(rows):
+        return recorded[0]
+    return max(recorded, key=lambda one: np.nan_to_num(figures_of(state, kind, one)[rows[0]], nan=-1.0))
 
 
 def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
@@ -87,9 +98,9 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
         Column("state", "State", lambda one: tr(STATE_NAMES[one.state]), sort=lambda one: one.state.value, kind=CellKind.FLAG,
                state=_state_colour, tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
-               tip=lambda one: series_words(one.rule.series)),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=150, gives_way=1),
-        Column("worst", "Found", lambda one: one.worst, tip=found_tip, width=160),
+               tip=lambda one: series_words(one.rule.series), wants=130),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=126, gives_way=1),
+        Column("worst", "Found", lambda one: one.worst, tip=found_tip, wants=130),
         Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
                sort=lambda one: int(one.rule.severity), width=74),
     ]  # fmt: skip

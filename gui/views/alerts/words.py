@@ -62,6 +62,7 @@ FIGURES = {
     ("group", "lost_messages"): "Messages lost unread",
     ("group", "beyond_messages"): "Messages beyond the end",
     ("level", "pending"): "Delayed messages",
+    ("level", "late_ms"): "Lateness",
     ("level", "overdue_ms"): "Overdue time",
     ("level", "late_p50_ms"): "Lateness p50",
     ("level", "late_p99_ms"): "Lateness p99",
@@ -139,7 +140,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         ("group", "beyond_messages"): lambda: tr("{group} is beyond the end", group=subject),
         ("group", "lost_messages"): lambda: tr("{group} lost {count} unread", group=subject, count=count),
         ("group", "behind_ms"): lambda: tr("{group} is {time} behind", group=subject, time=duration_text(value)),
-        ("level", "late_p99_ms"): lambda: tr("Delay level {level} is late", level=subject),
+        ("level", "late_ms"): lambda: tr("Delay level {level} is late", level=subject),
         (TOTALS, "transactions_given_up"): lambda: tr("{count} transactions given up", count=count),
         (TOTALS, "disk_used_percent"): lambda: tr("Disk {share} used", share=f"{value:.0f} %"),
         (TOTALS, "put_p99_ms"): lambda: tr("Puts take {time}", time=value_text(rule.series, value)),
@@ -157,7 +158,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
             "Its offset is {count} behind the last message: reset it, or it may skip what comes", count=count
         ),
         ("group", "lost_messages"): lambda: tr("They were deleted before the group read them"),
-        ("level", "late_p99_ms"): lambda: tr("p99 {late} after the time they were due", late=value_text(rule.series, value)),
+        ("level", "late_ms"): lambda: tr("{late} after the time they were due", late=value_text(rule.series, value)),
         (TOTALS, "transactions_given_up"): lambda: tr("No producer decided them in time"),
         (TOTALS, "disk_used_percent"): lambda: tr("Messages are refused when it is full"),
     }

@@ -93,13 +93,13 @@ def is_shown(one: SettingRow, key: str) -> bool:
 
 def setting_columns() -> list[Column[SettingRow]]:
     return [
-        Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG),
+        Column("key", "Setting", lambda one: one.setting.key, kind=CellKind.STRONG, wants=230),
         Column("value", "Value", lambda one: values_text(one.setting), kind=CellKind.CODE, tip=_values_tip, width=166),
         Column("staged", "New value", lambda one: value_text(one.setting.key, one.staged or ""), kind=CellKind.CODE,
                state=lambda _one: State.PENDING, width=126),
         Column("default", "Default", lambda one: one.setting.default or UNKNOWN, kind=CellKind.CODE, dim=True,
-               tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=1),
-        Column("change", "Can change", lambda one: tr(change_text(one)), dim=True, width=88, gives_way=2),
+               tip=lambda one: value_text(one.setting.key, one.setting.default), width=110, gives_way=2),
+        Column("change", "Can change", lambda one: tr(change_text(one)), dim=True, width=88, gives_way=1),
         Column("note", "Note", lambda one: tr(one.note) if one.note else "", kind=CellKind.CHIP,
                state=_note_state, width=100),
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from broker_core.worker.questions.administration import CloseConnection, Connect
 from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
+from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.chart_tools import join_charts, window_link
@@ -222,6 +223,7 @@ class ClientsView(PageView):
         self.filter.is_known = True
         self.notice.setText(broker_text(page.notice))
         self.notice.setVisible(bool(page.notice))
+        set_role(self.notice, "warning" if state is not None and state.faults else "secondary")
         self._list_read.answered()
         self.grid.select_first()
         self._ask_in_flight()
@@ -377,7 +379,9 @@ class ClientsView(PageView):
             self.ownership.set_title(tr("Owners of the queues"), tr("choose a consumer to see those of its group"))
             return
         count = tr("{count} rebalances", count=count_text(self._rebalances)) if self._rebalances >= 0 else ""
-        words = ", ".join(filter(None, (count, tr("recorded here once a second"))))
+        state = self.context.source.state
+        recorded = "" if state is not None and state.is_from_outside else tr("recorded here once a second")
+        words = ", ".join(filter(None, (count, recorded)))
         self.ownership.set_title(tr("Who owned which queue: {group}", group=self._group), words)
 
     # ---- menu ----------------------------------------------------------------------------------------------------------

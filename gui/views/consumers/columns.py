@@ -198,7 +198,7 @@ def position_columns(queue_text: QueueText) -> list[Column[PositionRow]]:
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
         number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=66),
-        number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100),
+        number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100, gives_way=2),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
         number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,
                       width=72),
@@ -212,8 +212,8 @@ def position_columns(queue_text: QueueText) -> list[Column[PositionRow]]:
 def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id, kind=CellKind.MONO,
-               tip=lambda row: f"{row.client_id}\n{row.address}"),
-        Column("language", "Client", _client_text, width=124),
+               tip=lambda row: f"{row.client_id}\n{row.address}", wants=150),
+        Column("language", "Client", _client_text, width=124, gives_way=1),
         number_column("queues", "Queues", lambda row: row.queues, known=True, width=68),
         Column("threads", "Threads", lambda row: count_text(row.info.threads) if row.info else UNKNOWN,
                sort=lambda row: row.info.threads if row.info else None, tip=_told_tip, right=True, width=70),

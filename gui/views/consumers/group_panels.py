@@ -97,7 +97,7 @@ class OwnershipPanel(QWidget):
     def __init__(self, context: PageContext, link: ChartLink) -> None:
         super().__init__()
         self._link, self.time_filter = link, TimeFilter(link, context, self)
-        self.history = said(OwnershipHistory(context), title="Owners of the queues", subtitle="recorded here once a second")
+        self.history = said(OwnershipHistory(context), title="Owners of the queues")
         self.strip, self.fault, self.show_group = self.history.strip, self.history.fault, self.history.show_group
         self.model = ColumnTableModel(rebalance_columns(context.times), lambda row: row.number, parent=self)
         self.grid = said(DataGrid(self.model, context.theme), empty="No client came or went in this time.")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import csv_bytes
+from gui.models.queue_window import queue_text
 from gui.operations.background import write_file
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog
@@ -27,7 +29,7 @@ from gui.widgets.popups import ask_to_save, opened
 from gui.widgets.said import on_language
 from gui.widgets.step_bar import StepBar
 from gui.words.error_words import error_text
-from gui.words.text import count_text, tr
+from gui.words.text import QueueText, count_text, tr
 from monitoring.dead_letters import CONSUMED, DeadLetter
 from monitoring.letter_notes import HANDLED, RESENT
 from monitoring.resending import ResendOrder, ResendOutcome
@@ -35,7 +37,7 @@ from monitoring.resending import ResendOrder, ResendOutcome
 HEAD = ("dead_letter_id", "group", "original_topic", "keys", "sent_at", "sent_to", "queue", "offset", "outcome", "reason")
 
 
-def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
+def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome, queue_text: QueueText) -> bytes:
     """A line for each dead letter that was sent again, or should have been in the last resend; CSV, times in UTC."""
     refused, doubtful, left = dict(outcome.refused), dict(outcome.doubtful), set(outcome.left)
     lines: list[tuple[object, ...]] = [HEAD]
@@ -50,7 +52,8 @@ def receipt_csv(rows: Sequence[LetterRow], outcome: ResendOutcome) -> bytes:
             lines.append((*head, "", "", "", "", "not tried", ""))
         elif note.queue_offset >= 0:
             at = _time_text(note.at_ms)
-            lines.append((*head, at, note.topic, note.queue_id, note.queue_offset, one.proof or note.mark, ""))
+            queue = queue_text(note.queue_id)
+            lines.append((*head, at, note.topic, queue, note.queue_offset, one.proof or note.mark, ""))
     return csv_bytes(lines)
 
 
@@ -245,11 +248,12 @@ class LetterFlow(QObject):
     def write_receipt(self, path: Path) -> None:
         """Write the fate of each letter as CSV, on another thread."""
         rows, outcome = list(self._rows), self.verify.make().outcome
+        of_now = partial(queue_text, self._context.source.state)
 
         def written(_size: int) -> None:
             self._context.notify(lambda: tr("The receipt is in {path}", path=path), state=State.HEALTHY)
 
-        write_file(self, path, lambda: receipt_csv(rows, outcome), written, self._not_written)
+        write_file(self, path, lambda: receipt_csv(rows, outcome, of_now), written, self._not_written)
 
     def _not_written(self, error: Exception) -> None:
         self._context.notify(

@@ -116,7 +116,7 @@ class GroupsPanel(Panel):
             recent=reader.recent.get(group, -1) if figures.dead else 0,
             oldest_ms=reader.oldest_ms.get(group, -1) if figures.dead else -1,
             waiting=-1 if reader.retries is None else reader.waiting[group],
-            is_cut=reader.retries_are_cut,
+            is_cut=reader.retries_are_partial,
             origins=tuple(self._origins.of(group)),
             first_due_ms=reader.first_due_ms.get(group, -1),
             note=self._notes.of_group(group),

@@ -70,7 +70,7 @@ class DeadLetterReader(QObject):
         self.group = ""
         self.letters: list[DeadLetter] = []
         self.retries: list[WaitingRetry] | None = None
-        self.retries_are_cut = False
+        self.retries_are_cut = self.retries_lack_brokers = False
         self.retries_are_unknown = False
         """Whether the last read of them failed."""
         self.waiting: Counter[str] = Counter()
@@ -123,7 +123,7 @@ class DeadLetterReader(QObject):
         if self._levels.waiting:
             return
         levels = [
-            int(level) for level, pending in zip(state.delays.level, state.delays.pending, strict=True) if int(pending) > 0
+            int(level) for level, pending in zip(state.delays.level, state.delays.pending, strict=True) if int(pending) != 0
         ]
         asks = [partial(self._source.ask, ListDelayed(level, 0, RETRIES_MAX)) for level in levels]
         self._levels.ask(InTurn(asks), self._show_levels, self._levels_failed)
@@ -142,10 +142,15 @@ class DeadLetterReader(QObject):
                 asks.append(partial(self._source.ask, FindOffset(topic, queue, now_ms - RECENT_MS)))
         self._ages.ask(InTurn(asks), partial(self._show_ages, turn, wanted), partial(self._no_ages, turn))
 
+    @property
+    def retries_are_partial(self) -> bool:
+        """Whether more retries may wait than were read."""
+        return self.retries_are_cut or self.retries_lack_brokers
+
     def may_have_any(self, figures: GroupFigures) -> bool:
         """Whether a group may have dead letters or retries; by its figures alone until retries were read."""
         waiting = self.waiting[figures.group]
-        if self.retries_are_unknown or (self.retries_are_cut and not waiting):
+        if self.retries_are_unknown or (self.retries_are_partial and not waiting):
             waiting = -1
         return may_have_any(figures, waiting)
 
@@ -179,6 +184,7 @@ class DeadLetterReader(QObject):
         self.waiting = Counter(one.group for one in self.retries)
         self.first_due_ms = {one.group: one.due_ms for one in reversed(self.retries)}  # the next is first
         self.retries_are_cut = any(page.next_offset < page.max_offset for page in pages)
+        self.retries_lack_brokers = any(page.notice for page in pages)
         self.retries_changed.emit()
 
     def _show_ages(self, turn: int, groups: list[GroupFigures], answers: list[MessagePage | FoundOffset]) -> None:

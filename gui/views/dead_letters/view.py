@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
@@ -303,10 +304,12 @@ class DeadLettersView(PageView):
         figures = group_figures(self._state)
         waiting = self.reader.retries
         self.group_panel.show_groups(figures)
-        dead = sum(one.dead for one in figures)
-        chips = [(tr("{count} dead", count=count_text(dead)), State.CRITICAL if dead else State.HEALTHY)]
+        is_unknown = any(one.dead < 0 for one in figures)
+        dead = math.nan if is_unknown else sum(one.dead for one in figures)
+        chips = [(tr("{count} dead", count=count_text(dead)), _dead_state(dead))]
         if waiting is not None:
-            chips.append((tr("{count} waiting", count=count_text(len(waiting))), State.RETRY if waiting else State.IDLE))
+            count = f"≥ {count_text(len(waiting))}" if self.reader.retries_are_partial else count_text(len(waiting))
+            chips.append((tr("{count} waiting", count=count), State.RETRY if waiting else State.IDLE))
         self.header.set_chips(chips)
 
     def _show_letters(self) -> None:
@@ -363,3 +366,9 @@ class DeadLettersView(PageView):
         self._words = text.strip()
         self.letters.set_filter(with_words(text, searched_text))
         self._show_letters()
+
+
+def _dead_state(dead: float) -> State:
+    if math.isnan(dead):
+        return State.IDLE
+    return State.CRITICAL if dead else State.HEALTHY

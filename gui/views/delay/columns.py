@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gui.models.delay import LATE_WARNING_MS, OVERDUE_MS, LevelRow, WaitingRow
+from gui.models.delay import LevelRow, WaitingRow
 from gui.models.table import CellKind, Column, WaitingLane, known_number, number_column
 from gui.theme.tokens import State
 from gui.words.text import (
@@ -19,6 +19,7 @@ from gui.words.text import (
     span_text,
     tr,
 )
+from monitoring.delay import LATE_MS
 
 EMBEDDED_ONLY = frozenset({"p50", "p99"})
 """Columns that an attached cluster cannot fill."""
@@ -55,7 +56,7 @@ def level_columns(lane: Callable[[LevelRow], WaitingLane | None]) -> list[Column
                       tip=lambda row: tr("{count} delivered since the start", count=count_text(row.delivered)), width=64),
         number_column("p50", "Late p50", lambda row: row.late_p50_ms, _late_text, dim=True, width=76, gives_way=1),
         number_column("p99", "p99 ms", lambda row: row.late_p99_ms, _late_text,
-                      state=lambda row: State.WARNING if row.late_p99_ms > LATE_WARNING_MS else None,
+                      state=lambda row: State.WARNING if row.late_p99_ms > LATE_MS else None,
                       tip=lambda _row: tr("Milliseconds after the due time, over the last minute"), width=66),
     ]  # fmt: skip
 
@@ -67,21 +68,23 @@ def _late_text(milliseconds: float) -> str:
 def _next_due_text(row: LevelRow) -> str:
     if row.next_due_ms < 0:
         return UNKNOWN
-    if row.overdue_ms > OVERDUE_MS:
+    if row.overdue_ms > LATE_MS:
         return tr("late {time}", time=duration_text(row.overdue_ms))
     return countdown_text(max(0, row.next_due_ms - row.now_ms))
 
 
 def _next_due_tip(row: LevelRow) -> str:
-    if row.overdue_ms > OVERDUE_MS:
+    if row.overdue_ms > LATE_MS:
         return tr("The oldest message that is due waits for its delivery since {time}", time=duration_text(row.overdue_ms))
     if row.pending < 0:
         return tr("not known while a broker does not answer")
+    if row.pending > 0 and row.next_due_ms < 0:
+        return tr("The oldest message was not read yet")
     return tr("Nothing waits in this level") if row.next_due_ms < 0 else tr("Time until the next message is delivered")
 
 
 def _overdue(row: LevelRow) -> State | None:
-    return State.WARNING if row.overdue_ms > OVERDUE_MS else None
+    return State.WARNING if row.overdue_ms > LATE_MS else None
 
 
 def waiting_columns(times: TimeZoneChoice, queue_text: QueueText, now_ms: Callable[[], int]) -> list[Column[WaitingRow]]:

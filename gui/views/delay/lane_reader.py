@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from broker_core.api import OrbitError
 from broker_core.worker.questions.delays import DelayedMessages, ListDelayed
-from gui.models.delay import DOTS_MAX, DueSample, LevelRow, sample_of
+from gui.models.delay import DOTS_MAX, DueSample, LevelRow, sample_of, sample_of_parts
 from gui.operations.queries import LatestQuery
 from monitoring.sources.base import ClusterSource
 
@@ -23,7 +23,8 @@ class LaneReader(QObject):
     """Keeps a `DueSample` of each level with messages. At most one question is open; levels take turns.
 
     A level with few messages is read whole. Of a longer one single messages are read at even distances in its queue:
-    they are in the order of their due times, so that the numbers between them are known without reading them.
+    they are in the order of their due times, so that the numbers between them are known without reading them. Each broker
+    of a cluster has a queue of its own.
 
     Signals:
         changed: Another sample was read.
@@ -37,9 +38,11 @@ class LaneReader(QObject):
         self._query: LatestQuery[DelayedMessages] = LatestQuery(self)
         self._read_ms: dict[int, int] = {}
         self._wanted: list[LevelRow] = []
-        self._left: list[int] = []
-        self._points: list[tuple[int, int]] = []
-        self._first = 0
+        self._left: list[tuple[int, int]] = []
+        """Parts and offsets of the messages to read."""
+        self._first: list[int] = []
+        """First offset of each part; `_points` are its messages that were read."""
+        self._points: list[list[tuple[int, int]]] = []
         self._level = 0
         self._is_going_on = False
         self.samples: dict[int, DueSample] = {}
@@ -74,8 +77,9 @@ class LaneReader(QObject):
 
     def _ask_next(self) -> None:
         if self._left:
-            pending = self._source.ask(ListDelayed(self._level, self._left.pop(0), 1))
-            self._query.ask(pending, self._take_point, self._failed)
+            part, offset = self._left.pop(0)
+            pending = self._source.ask(ListDelayed(self._level, offset, 1))
+            self._query.ask(pending, lambda page: self._take_point(part, page), self._failed)
             return
         row = self._wanted.pop(0)
         self._level = row.level
@@ -84,24 +88,30 @@ class LaneReader(QObject):
         self._query.ask(self._source.ask(ListDelayed(row.level, 0, count)), self._take_first, self._failed)
 
     def _take_first(self, page: DelayedMessages) -> None:
-        last = page.max_offset - 1
-        if page.next_offset > last or len(page.queue_offset) != 1:
+        if page.next_offset >= page.max_offset or len(page.queue_offset) != 1:
             pairs = [(due, number) for number, due in enumerate(page.due_ms)]
             self._end(sample_of(pairs, is_whole=True))
             return
-        self._first = page.queue_offset[0]
-        step = max(1, (last - self._first) // (POINTS - 1))
-        self._left = sorted({*range(self._first + step, last, step), last})
-        self._points = [(page.due_ms[0], 0)]
+        self._first = page.part_first or [page.queue_offset[0]]
+        ends = page.part_end or [page.max_offset]
+        step = max(1, sum(end - first for first, end in zip(self._first, ends, strict=True)) // (POINTS - 1))
+        self._points = [[] for _first in self._first]
+        self._left = [
+            (part, offset)
+            for part, (first, end) in enumerate(zip(self._first, ends, strict=True))
+            for offset in sorted({*range(first, end - 1, step), end - 1})
+        ]
         self._go_on()
 
-    def _take_point(self, page: DelayedMessages) -> None:
+    def _take_point(self, part: int, page: DelayedMessages) -> None:
         if page.queue_offset:
-            self._points.append((page.due_ms[0], page.queue_offset[0] - self._first + 1))
+            # The last message counts, the first does not: the sum is that of all.
+            number = page.queue_offset[0] - self._first[part] + bool(self._points[part])
+            self._points[part].append((page.due_ms[0], number))
         if self._left:
             self._go_on()
         else:
-            self._end(sample_of(self._points, is_whole=False))
+            self._end(sample_of_parts(self._points))
 
     def _end(self, sample: DueSample) -> None:
         self.samples[self._level] = sample

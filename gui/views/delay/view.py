@@ -15,10 +15,10 @@ from broker_core.api import OrbitError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.delays import ForecastTimers, TimerForecast
 from gui.models.delay import (
-    LATE_WARNING_MS,
     LateBucket,
     LevelRow,
     TimerTotals,
+    busiest,
     lane_of,
     late_buckets,
     latest,
@@ -51,7 +51,7 @@ from gui.words.text import (
     span_text,
     tr,
 )
-from monitoring.delay import Lateness
+from monitoring.delay import LATE_MS, Lateness
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -142,6 +142,8 @@ class DelayView(PageView):
         self._state: ClusterState | None = None
         self._timers: TimerTotals | None = None
         self._timers_ahead: TimersAhead | None = TimersAhead()
+        self._idle_level: int | None = None
+        """The level that the page selected while nothing was pending."""
         self._forecast_ms = -FORECAST_AGAIN_MS
         self._forecast_query: LatestQuery[TimerForecast] = LatestQuery(self)
         self.tiles = {key: Tile(theme, title) for key, title in TILES.items()}
@@ -168,6 +170,7 @@ class DelayView(PageView):
         level = arguments.get("level")
         if isinstance(level, int):
             self.waiting.choose(LEVEL)
+            self._idle_level = None
             self.level_grid.select_key(level)
             self._show_level()
         if arguments.get("show") == "timers":
@@ -179,9 +182,7 @@ class DelayView(PageView):
         rows = level_rows(state)
         self.levels.set_rows(rows)
         self.level_grid.set_hidden(EMBEDDED_ONLY if state.is_from_outside else frozenset())
-        if self.level_grid.selected_key is None:
-            first = next_due(rows)
-            self.level_grid.select_key(first.level if first else rows[0].level if rows else None)
+        self._offer_level(rows)
         self.reader.update_levels(rows)
         self.level_grid.view.viewport().update()
         self._show_figures(rows)
@@ -223,6 +224,13 @@ class DelayView(PageView):
             return None
         return lane_of(self.reader.samples.get(row.level), row.delay_ms, row.now_ms)
 
+    def _offer_level(self, rows: list[LevelRow]) -> None:
+        """Select a level whose messages can be acted on, as soon as there is one and no other level was chosen."""
+        first, chosen = busiest(rows), self.level_grid.selected_key
+        if rows and (chosen is None or (first is not None and chosen == self._idle_level)):
+            self._idle_level = None if first is not None else rows[0].level
+            self.level_grid.select_key(rows[0].level if first is None else first.level)
+
     def _level_selected(self, level: LevelRow | None) -> None:
         if level is not None:
             self.waiting.choose(LEVEL)
@@ -256,7 +264,7 @@ class DelayView(PageView):
 
     def _show_ahead(self) -> None:
         if self._state is not None:
-            unread = sum(row.pending > 0 and row.level not in self.reader.samples for row in self.levels.rows)
+            unread = sum(row.pending != 0 and row.level not in self.reader.samples for row in self.levels.rows)
             self.ahead.show_ahead(self.reader.samples.values(), self._timers_ahead, self._state.taken_ms, unread)
 
     def _show_figures(self, rows: list[LevelRow]) -> None:
@@ -282,7 +290,7 @@ class DelayView(PageView):
         fact = tr("worst on level {level}, last minute", level=late.level) if late else none
         if of_timers > worst_ms or (math.isnan(worst_ms) and not math.isnan(of_timers)):
             worst_ms, fact = of_timers, tr("worst of the timers, last minute")
-        state = State.WARNING if worst_ms > LATE_WARNING_MS else None
+        state = State.WARNING if worst_ms > LATE_MS else None
         self.tiles["late"].set_value(*milliseconds_parts(worst_ms), fact, state)
 
     def _show_pending(self, rows: list[LevelRow]) -> None:
@@ -317,18 +325,13 @@ class DelayView(PageView):
         late = [row for row in rows if row.is_late]
         chips = []
         if late:
-            worst = max(late, key=_late_ms)
-            by = duration_text(_late_ms(worst))
+            worst = max(late, key=lambda row: row.late_ms)
+            by = duration_text(worst.late_ms)
             chips.append((tr("Level {level} late by {time}", level=worst.level, time=by), State.WARNING))
-        elif any(row.pending > 0 for row in rows):
+        elif (pending := [row for row in rows if row.pending > 0]) and not any(math.isnan(row.late_ms) for row in pending):
             chips.append((tr("On time"), State.HEALTHY))
         skipped = sum(max(0, row.skipped) for row in rows)
         if skipped:
             chips.append((tr("{count} could not be delivered", count=count_text(skipped)), State.CRITICAL))
         self.header.set_chips(chips)
         self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
-
-
-def _late_ms(row: LevelRow) -> float:
-    """Lateness of a level: its overdue time, or the lateness of the last minute."""
-    return max(row.overdue_ms, row.late_p99_ms) if row.late_p99_ms >= 0 else row.overdue_ms

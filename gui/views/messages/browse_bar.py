@@ -57,7 +57,7 @@ class BrowseBar(QWidget):
         self.topic_text = said(QLineEdit(), hint="Topic")
         self.topic = said(topic_choice(self.topic_text), name="Topic")
         self.queue = said(QComboBox(), name="Queue")
-        self.filter = FilterBar(theme, memory, example=EXAMPLE)
+        self.filter = FilterBar(theme, memory, queue_text, example=EXAMPLE)
         self.message_id = said(QLineEdit(), hint="Open by message ID")
         self.oldest = said_button(theme, "skip-back", tip="Oldest", role="icon-box", on_click=lambda: self._go("oldest"))
         self.older = said_button(theme, "caret-left", tip="Older", role="icon-box", on_click=lambda: self._go("older"))

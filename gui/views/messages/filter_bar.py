@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QPushButton, QWidget
 
 from broker_core.api import OrbitError, UsageError, parse_filter
-from gui.models.filter_text import Clause, clauses, narrowed, without
+from gui.models.filter_text import Clause, clauses, narrowed, with_brokers, without
 from gui.operations.filter_memory import FilterMemory
 from gui.operations.known_names import KnownNames
 from gui.theme.manager import ThemeManager
@@ -24,7 +24,7 @@ from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import add_saved, menu_text
 from gui.words.error_words import error_text
 from gui.words.plain_text import tip_text
-from gui.words.text import tr
+from gui.words.text import QueueText, tr
 
 CHIPS_MAX = 8
 _CHIP_CHARACTERS_MAX = 48
@@ -49,14 +49,24 @@ class FilterBar(QWidget):
         self,
         theme: ThemeManager,
         memory: FilterMemory,
+        queue_text: QueueText = str,
         *,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         example: str = EXAMPLE,
     ) -> None:
-        """Create an empty bar; times like -15m count from ``now_ms``, and ``example`` is its placeholder."""
+        """Create an empty bar.
+
+        Args:
+            theme: Colours.
+            memory: Filters used before.
+            queue_text: Writes a queue in the chips.
+            now_ms: The time from which times like -15m count.
+            example: The placeholder.
+        """
         super().__init__()
         self._theme = theme
         self._memory = memory
+        self._queue_text = queue_text
         self._now_ms = now_ms
         self._history_place = -1
         self._told = ""
@@ -167,7 +177,9 @@ class FilterBar(QWidget):
         self._chip_row.setVisible(bool(self.chips))
 
     def _chip(self, clause: Clause) -> QPushButton:
-        chip = IconButton(self._theme, "x", menu_text(clause.text, _CHIP_CHARACTERS_MAX), role="small")
+        chip = IconButton(
+            self._theme, "x", menu_text(with_brokers(clause.text, self._queue_text), _CHIP_CHARACTERS_MAX), role="small"
+        )
         chip.setToolTip(tip_text(tr("Leave out: {condition}", condition=clause.text)))
         chip.clicked.connect(lambda: self._leave_out(clause))
         return chip

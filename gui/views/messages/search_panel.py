@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from broker_core.api import FilterError, Marks, OrbitError, marks_of, parse_filter
 from broker_core.worker.questions.searches import SearchHits
 from gui.models.consumption import Consumption
-from gui.models.filter_text import quoted, within_times
+from gui.models.filter_text import quoted, with_brokers, within_times
 from gui.models.hit_table import HitTableModel
 from gui.models.messages import MessageRow
 from gui.operations.decoding import ListMasks
@@ -84,7 +84,7 @@ class SearchPanel(QWidget):
         self._context, self._names, self._masks, self._within = context, names, masks, within
         self._waiting: list[SearchHits] = []
         self._has_own_bar = bar is None
-        self.bar = bar or FilterBar(theme, FilterMemory(context.settings))
+        self.bar = bar or FilterBar(theme, FilterMemory(context.settings), context.queue_text)
         self.run = SearchRun(context.source, context.tasks, self)
         self.bound = SearchBound()
         self.bound_note = ElidedLabel(role="caption")
@@ -331,7 +331,8 @@ class SearchPanel(QWidget):
         view = self.grid.view
         cell = view.indexAt(view.viewport().mapFromGlobal(at))
         for title, condition in self.conditions(hit, self.model.columns[cell.column()].key if cell.isValid() else ""):
-            menu.addAction(button_text(tr(title, condition=condition)), partial(self.bar.add_condition, condition))
+            shown = with_brokers(condition, self._context.queue_text)
+            menu.addAction(button_text(tr(title, condition=shown)), partial(self.bar.add_condition, condition))
         menu.addSeparator()
         several = self.grid.selected_count
         if 1 < several <= SELECTED_MAX:

@@ -27,7 +27,8 @@ class MessageFlow:
     topics_written: float
     delayed_rate: float
     delayed_pending: float
-    late_p99_ms: float
+    late_ms: float
+    """Of the latest level, or of the timers; NaN: nothing is late, or that is unknown."""
     due_rate: float
     """Deliveries to the topics that producers named; retries are not among them."""
     half_rate: float
@@ -73,7 +74,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
         topics_written=rates.own_written,
         delayed_rate=delayed_rate,
         delayed_pending=_pending(state),
-        late_p99_ms=max(_known([*state.delays.late_p99_ms.tolist(), state.timers.get("late_p99_ms", NAN)]), default=NAN),
+        late_ms=_latest_ms(state),
         due_rate=due_rate,
         half_rate=half_rate,
         half_open=total(state, "transactions_pending"),
@@ -110,8 +111,8 @@ class _TopicRates:
         own = [row for row in range(count) if not is_system_topic(state.catalog, row)]
         # Queues of an attached cluster are read in turn, and a rate needs two reads.
         is_unread = state.is_from_outside and bool(own) and not self._known[own].any()
-        # While a broker does not answer, the others say less than there is.
-        self._in_part = (state.topic_kept_messages < 0) & state.is_from_outside & bool(state.faults)
+        # What is known of a part says less than there is.
+        self._in_part = state.topics_in_part
         self.own = NAN if is_unread else self._sum(own)
         is_written_known = state.lists_all and not is_unread and not self._in_part[own].any()
         self.own_written = float(np.count_nonzero(self._rates[own] > 0)) if is_written_known else NAN
@@ -136,6 +137,11 @@ def _pending(state: ClusterState) -> float:
     if (levels < 0).any() or timers < 0:
         return NAN
     return _sum_known([float(levels.sum()) if levels.size else NAN, timers])
+
+
+def _latest_ms(state: ClusterState) -> float:
+    timers = [state.timers.get(figure, NAN) for figure in ("overdue_ms", "late_p99_ms")]
+    return max((late for late in _known([*state.delays.late_ms.tolist(), *timers]) if late > 0), default=NAN)
 
 
 def _groups_online(state: ClusterState, members: Ints) -> float:
@@ -215,7 +221,7 @@ def _producers(flow: MessageFlow) -> FlowCard:
 
 def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:
     topics = tr("{count} topics", count=count_text(flow.topics_written))
-    late = milliseconds_text(flow.late_p99_ms)
+    late = milliseconds_text(flow.late_ms)
     checks = count_text(flow.half_in_check)
     return (
         FlowCard(NORMAL, tr("Normal"), rate_text(flow.normal_rate), topics, FlowRole.NORMAL),

@@ -236,7 +236,9 @@ class OverviewView(PageView):
 
     def _show_header(self, state: ClusterState) -> None:
         ready = self.context.source.ready
-        if ready is not None and not ready.runs_broker:
+        if self.context.source.status is SourceStatus.LOST:
+            self.header.set_facts("")  # nothing is up
+        elif ready is not None and not ready.runs_broker:
             self.header.set_facts(tr("Store opened, read-only"))
         elif ready is not None:
             names = {"count": len(state.catalog.brokers), "address": ready.name_server}

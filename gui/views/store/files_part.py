@@ -35,11 +35,11 @@ TRIGGER_NAMES = {"deleteWhen": "hour of deleteWhen", "diskMaxUsedSpaceRatio": "d
 def queue_columns() -> list[Column[QueueTopicRow]]:
     return [
         Column("topic", "Topic", lambda row: row.topic, kind=CellKind.STRONG),
-        number_column("queues", "Queues", lambda row: row.queues, str, width=68),
-        number_column("entries", "Entries", lambda row: row.entries, width=96),
+        number_column("queues", "Written", lambda row: row.queues, str, width=62),
+        number_column("entries", "Entries", lambda row: row.entries, width=84),
         number_column("behind", "Behind", lambda row: row.behind,
                       tip=lambda _row: tr("Entries in memory that are not in the files yet"), width=62),
-        number_column("size", "Size", lambda row: row.size, bytes_text, tip=lambda row: bytes_exact_text(row.size), width=84),
+        number_column("size", "Size", lambda row: row.size, bytes_text, tip=lambda row: bytes_exact_text(row.size), width=72),
     ]  # fmt: skip
 
 

@@ -48,6 +48,9 @@ FILES_HEIGHT_MIN = 200
 """Reserved height until the files are made."""
 _SERIES = {"p99": "totals.put_p99_ms", "p50": "totals.put_p50_ms", "flush": "totals.flush_max_ms"}
 
+OUTSIDE_LINES = frozenset({"p99"})
+"""Lines of the chart that an attached cluster reports."""
+
 
 class StoreView(PageView):
     """Shows the store of Orbit's own broker, or the brokers of an attached cluster."""
@@ -323,7 +326,9 @@ class StoreView(PageView):
         points = {key: lines[name] for key, name in _SERIES.items()}
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault)
         self._rule.show(_SERIES["p99"])
+        self.chart.legend.show_only(OUTSIDE_LINES if state.is_from_outside else _SERIES.keys())
         self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
+        self.latency_note.setVisible(not state.is_from_outside)
 
 
 def _early_text(picture: StorePicture) -> str:

@@ -16,7 +16,7 @@ from gui.views.messages.filter_bar import FilterBar
 from gui.widgets.basic import IconButton, clear, row
 from gui.widgets.said import said
 from gui.widgets.saved_menu import menu_name
-from gui.words.text import tr
+from gui.words.text import QueueText, tr
 from monitoring.state import ClusterState
 
 TOPICS_MAX = 12
@@ -33,7 +33,7 @@ class TailBar(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: ThemeManager, memory: FilterMemory) -> None:
+    def __init__(self, theme: ThemeManager, memory: FilterMemory, queue_text: QueueText = str) -> None:
         super().__init__()
         self._theme = theme
         self._topics: list[str] = []
@@ -41,7 +41,7 @@ class TailBar(QWidget):
         self.topic_text = said(QLineEdit(), hint="Add topic")
         self.topic = said(topic_choice(self.topic_text), name="Add topic")
         self.names = KnownNames(self)
-        self.filter = FilterBar(theme, memory, example=EXAMPLE)
+        self.filter = FilterBar(theme, memory, queue_text, example=EXAMPLE)
         self.filter.use_names(self.names)
         self._chips = row(spacing=6)
         self._last_filter = ""

@@ -100,7 +100,7 @@ class TailView(PageView):
         self.rules: list[ColourRule] = load_rules(context.settings)
         self.buffer = TailBuffer()
         self.session = TailSession(context.source, self._arrived, self._lost, self)
-        self.bar = TailBar(theme, FilterMemory(context.settings))
+        self.bar = TailBar(theme, FilterMemory(context.settings), context.queue_text)
         self.search_button = said_button(
             theme,
             "magnifying-glass",

@@ -288,7 +288,7 @@ def bars_text(queues: list[QueueRow], ratio: float, queue_text: QueueText) -> st
     if math.isnan(ratio) or (rates and sum(rates) <= 0 and ratio < SKEW_WARNING):
         return _writes_text(queues, rates)
     if ratio < EVEN_UP_TO:
-        return tr("The kept messages are spread evenly.")
+        return tr("The kept messages are spread evenly; the rates are of the last 4 s.")
     fullest = max(queues, key=lambda queue: queue.messages)
     known = [queue.messages for queue in queues if queue.messages >= 0]
     return tr(

@@ -104,17 +104,6 @@ class QueuesPanel(QWidget):
         self._table, self._heat_panel, self._chart_panel = self._panels()
         self._build()
         self._owners = ReportedOwners(context.source, self)
-        self._owners.arrived.connect(self._show_rows)
-        self.rates.arrived.connect(self._show_heat)
-        self.recent.arrived.connect(self.grid.view.viewport().update)
-        self._lines.arrived.connect(self._draw)
-        self._marks.arrived.connect(self._draw)
-        context.time_range.changed.connect(self._draw)
-        context.times.changed.connect(self.model.all_texts_changed)
-        self.group.currentIndexChanged.connect(lambda _place: self._show_rows())
-        self.grid.activated.connect(lambda row: self.queue_wanted.emit(row.queue_id))
-        self.heat.row_chosen.connect(self._select_row)
-        self.switch.chosen.connect(self._chart_chosen)
         self._state: ClusterState | None = None
         self._measure: TopicMeasure = NO_MEASURE
         self.switch.choose(TAGS if context.settings.value(CHART_KEY) == TAGS else TRAFFIC)
@@ -122,6 +111,7 @@ class QueuesPanel(QWidget):
         said(self._table, title="Queues")
         said(self._heat_panel, title="Write rate by queue", subtitle="over time")
         on_language(self, self._name_chart)
+        self._connect()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:
         """Show a topic of ``state``; None empties the panel."""
@@ -169,6 +159,19 @@ class QueuesPanel(QWidget):
         below = PaneSplitter((over_time, self.composer), (600, 588), grows=0)
         split = splitter(Qt.Orientation.Vertical, (self._table, 300, 0), (below, 380, 0))
         self.setLayout(column(split, spacing=-1, margins=(0, Size.GAP, 0, 0)))
+
+    def _connect(self) -> None:
+        self._owners.arrived.connect(self._show_rows)
+        self.rates.arrived.connect(self._show_heat)
+        self.recent.arrived.connect(self.grid.view.viewport().update)
+        self._lines.arrived.connect(self._draw)
+        self._marks.arrived.connect(self._draw)
+        self._context.time_range.changed.connect(self._draw)
+        self._context.times.changed.connect(self.model.all_texts_changed)
+        self.group.currentIndexChanged.connect(lambda _place: self._show_rows())
+        self.grid.activated.connect(lambda row: self.queue_wanted.emit(row.queue_id))
+        self.heat.row_chosen.connect(self._select_row)
+        self.switch.chosen.connect(self._chart_chosen)
 
     # ---- the composer --------------------------------------------------------------------------------------------------
 

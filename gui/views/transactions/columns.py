@@ -59,10 +59,10 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
     return [
         Column("state", "State", lambda row: state_word(row.state)[0], kind=CellKind.CHIP,
                state=lambda row: state_word(row.state)[1], width=112),
-        Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.MONO,
-               tip=lambda row: row.name),
+        Column("key", "Key", lambda row: row.name.split()[0] if row.name else UNKNOWN, kind=CellKind.KEYS,
+               tip=lambda row: row.name, wants=126),
         Column("topic", "Real topic", lambda row: row.topic, kind=CellKind.STRONG, width=130),
-        Column("group", "Producers", lambda row: row.group, width=96, gives_way=1),
+        Column("group", "Producers", lambda row: row.group, width=96, gives_way=2),
         Column("age", "Age", lambda row: span_text(row.age_ms(now_ms())), sort=lambda row: -row.born_ms,
                tip=lambda row: tr("From birth to decision") if not row.is_undecided else "", right=True, width=70),
         Column("checks", "Checks", _checks_text, sort=lambda row: row.check_times, kind=CellKind.PIPS,
@@ -70,7 +70,7 @@ def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow
         Column("next", "Next", lambda row: _next_text(row, now_ms()),
                sort=lambda row: known_number(row.next_check_ms), right=True, width=66),
         Column("asked", "Asked", lambda row: _asked_text(row, now_ms()), sort=lambda row: row.asked_ms,
-               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=78),
+               state=lambda row: State.WARNING if row.state == WAITING else None, dim=True, width=78, gives_way=1),
     ]  # fmt: skip
 
 

@@ -191,7 +191,7 @@ class TransactionDetail(Panel):
             self.chip.set("", State.PLAIN)
             self.notice.set("")
             return
-        self.set_title(shown.name or UNKNOWN)
+        self.set_title(shown.keys.split(" ")[0] or shown.unique_key or UNKNOWN)
         self.chip.set(*state_word(shown.state))
         self._write_notice(shown)
         self._write_facts(shown)

@@ -85,6 +85,8 @@ def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: 
         return tr("{shown} of the last {count} that ended since the start", shown=shown, count=len(lists.ended))
     if lists.total < 0:
         return ""
+    if lists.missing:
+        return tr("{shown} undecided on the brokers that answered", shown=shown)
     if lists.sought:
         return tr("{shown} of {count} undecided that match", shown=shown, count=count_text(lists.total))
     count = undecided if undecided >= shown else lists.total

@@ -22,7 +22,7 @@ from gui.widgets.containers import PartBar
 from gui.widgets.inputs import SegmentedControl
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said, said_button, said_label
-from gui.words.text import count_text, tr
+from gui.words.text import UNKNOWN, count_text, tr
 
 GRPC, REMOTING = "gRPC", "remoting"
 """Families of programs, by their protocol."""
@@ -212,7 +212,8 @@ class ConnectCard(Panel):
 
     def _show_steps(self) -> None:
         steps = self._steps
-        not_yet = tr("not yet")
+        is_unknown = steps is not None and steps.stored_messages < 0
+        not_yet = UNKNOWN if is_unknown else tr("not yet")
         accepts, stored = bool(steps and steps.accepts), steps.stored_messages if steps else 0
         connected = bool(steps and steps.connected)
         not_now = tr("not now") if connected else not_yet
@@ -223,10 +224,16 @@ class ConnectCard(Panel):
             now = ""  # an attached cluster does not report its connections
         self.connects.set(tr("A client connects"), now, done=connected)
         self.stores.set(
-            tr("A message is stored"), tr("{count} stored", count=count_text(stored)) if stored else not_yet, done=stored > 0
+            tr("A message is stored"),
+            tr("{count} stored", count=count_text(stored)) if stored > 0 else not_yet,
+            done=stored > 0,
         )
         self._waiting.setText(
-            tr("Stored in {topic}", topic=steps.topic) if steps and stored else tr("Waiting for the first message…")
+            tr("Stored in {topic}", topic=steps.topic)
+            if steps and stored > 0
+            else tr("What is stored is not known")
+            if is_unknown
+            else tr("Waiting for the first message…")
         )
-        set_role(self._waiting, "healthy" if stored else "caption")
+        set_role(self._waiting, "healthy" if stored > 0 else "caption")
         self._show.setVisible(stored > 0)

@@ -29,7 +29,7 @@ MEANING = {
     "gui/views/alerts/view.py": (2, "a rule is not checked"),
     "gui/views/broker_settings/view.py": (2, "brokers differ, or one does not answer"),
     "gui/views/clients/columns.py": (1, "a client is old or silent"),
-    "gui/views/clients/view.py": (1, "clients that are old or silent"),
+    "gui/views/clients/view.py": (2, "clients that are old or silent, or a broker does not answer"),
     "gui/views/connections/asking.py": (1, "an entry is corrected"),
     "gui/views/consumers/columns.py": (11, "a group lags above its limit or grows, lost messages, or its members differ"),
     "gui/views/consumers/group_panels.py": (1, "members differ, or a broker does not answer"),

@@ -154,6 +154,20 @@ def test_a_shipped_rule_of_a_newer_orbit_is_added(start, monkeypatch):
     assert rules(start())[-1] == RULE
 
 
+def test_a_stored_rule_of_an_older_orbit_watches_what_the_shipped_one_does_once(start, tmp_path):
+    start().close()
+    of_today = {rule.rule_id: rule for rule in DEFAULT_RULES}["late"]
+    older = replace(of_today, series="level:*.late_p99_ms", threshold=7_000.0)
+    store = AlertStore(tmp_path / FILE_NAME)
+    store.set_rules([older if rule.rule_id == "late" else rule for rule in store.rules()], renewed="")
+    store.close()
+    keeper = start()
+    assert [rule for rule in rules(keeper) if rule.rule_id == "late"] == [replace(of_today, threshold=7_000.0)]
+    keeper.answer(PutAlertRules(rules_to_json([older])))
+    keeper.close()
+    assert older in rules(start()), "a user chose it"
+
+
 def test_rules_are_left_out_while_a_window_has_them(start):
     keeper = start()
     first = page(keeper)

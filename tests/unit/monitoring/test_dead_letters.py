@@ -116,11 +116,15 @@ def test_nothing_is_unread_in_an_empty_retry_topic():
     kept[state.catalog.topics.index("%RETRY%stock-worker")] = 0
     figures = group_figures(replace(state, topic_kept_messages=kept))
     assert {one.group: one.unread_retries for one in figures} == {"stock-worker": 0, "payment-settle": -1}
+    # Of a topic of which a part is unknown, what is known would be taken for all.
+    kept[state.catalog.topics.index("%RETRY%stock-worker")] = -1
+    figures = group_figures(replace(state, topic_kept_messages=kept))
+    assert {one.group: one.unread_retries for one in figures} == {"stock-worker": -1, "payment-settle": -1}
 
 
 @pytest.mark.parametrize(
     ("dead", "unread", "waiting", "listed"),
-    [(0, 0, 0, False), (1, 0, 0, True), (0, 5, 0, True), (0, 0, 2, True), (0, -1, 0, True), (0, 0, -1, True)],
+    [(0, 0, 0, False), (1, 0, 0, True), (0, 5, 0, True), (0, 0, 2, True), (0, -1, 0, True), (0, 0, -1, True), (-1, 0, 0, True)],
 )
 def test_a_group_without_dead_letters_and_retries_is_told_from_one_of_which_it_is_unknown(dead, unread, waiting, listed):
     figures = replace(group_figures(fake_state())[0], dead=dead, unread_retries=unread)

@@ -28,6 +28,13 @@ def test_levels_with_their_rates():
     assert not state.pending.flags.writeable
 
 
+def test_a_level_is_as_late_as_its_oldest_message_or_its_deliveries():
+    late = delays_of(SlidingRate(), 0, columns(overdue_ms=[1_400, -1])).late_ms
+    assert late.tolist() == [1_400, 3.5]
+    late = delays_of(SlidingRate(), 0, columns(overdue_ms=[-1, 2])).late_ms
+    assert str(late.tolist()) == "[nan, 3.5]"
+
+
 def test_rates_begin_anew_with_a_new_worker():
     rate = SlidingRate()
     delays_of(rate, 10_000, columns(delivered=[100, 100]))

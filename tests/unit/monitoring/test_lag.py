@@ -40,6 +40,39 @@ def test_a_burst_does_not_turn_the_slope():
     assert found.drained_in_ms == pytest.approx(found.lag_messages / 50 * 1_000, rel=0.1)
 
 
+@pytest.mark.parametrize("jump_s", [1, 4])
+@pytest.mark.parametrize("height", [1_000, -1_500])
+def test_a_lag_that_jumped_and_rests_is_steady_at_once(jump_s, height):
+    random = np.random.default_rng(11)
+    calm = 2_000.0 + random.integers(0, 10, 180)
+    risen = np.clip(np.arange(180) - 120, 0, jump_s) * (height / jump_s)
+    found = [forecast(T[:end], (calm + risen)[:end]).outlook for end in range(120 + jump_s + 2, 181)]
+    assert set(found) == {LagOutlook.STEADY}
+
+
+def test_a_growth_from_a_calm_lag_is_unknown_for_ten_seconds_at_most_and_never_called_steady():
+    for seed in range(20):
+        arrived = np.cumsum(np.random.default_rng(seed).poisson(100, 180))
+        lag = (40 + arrived - np.where(np.arange(180) < 120, arrived, arrived[119])).astype(float)
+        found = [forecast(T[:end], lag[:end]).outlook for end in range(121, 180)]
+        assert set(found[:10]) <= {LagOutlook.UNKNOWN, LagOutlook.GROWING}
+        assert set(found[10:]) == {LagOutlook.GROWING}
+
+
+def test_while_the_lag_is_unknown_nothing_is_said_of_the_past():
+    lag = np.concatenate([1_000 + 50 * T[:174], 9_700 - 60 * T[:6]])
+    lag[-2:] = NAN
+    found = forecast(T, lag, NAN)
+    assert found.outlook is LagOutlook.UNKNOWN
+    assert math.isnan(found.turned_ms)
+
+
+def test_a_backlog_that_was_reset_drains_as_before():
+    lag = 20_000 - 50 * T
+    lag[120:] += 30_000
+    assert forecast(T, lag).slope == pytest.approx(-50)
+
+
 def test_the_band_mostly_holds_the_true_slope_and_widens_with_noise():
     widths = {}
     for size in (20, 800):

@@ -82,7 +82,7 @@ def test_a_part_that_is_away_is_named_with_its_reason():
 
 def test_what_can_never_be_known_from_outside_is_a_lack_and_no_news():
     found = look(without(outside(lateness=None), "transactions_given_up"))
-    assert causes(found) == {"given-up": Cause.INSIDE_ONLY, "late": Cause.INSIDE_ONLY}
+    assert causes(found) == {"given-up": Cause.INSIDE_ONLY}
     assert not found.is_news
     # Nor does it become news while a broker is away, or its fault.
     found = look(without(outside(lateness=None, faults=AWAY), "transactions_given_up"))
@@ -196,6 +196,16 @@ def test_nobody_consumes_is_not_judged_of_a_group_that_may_be_behind_a_proxy():
 def test_levels_that_no_broker_told_are_not_without_messages():
     assert cause_of("level:*.pending", outside()) is None
     assert cause_of("level:*.pending", outside(delays=no_delays())) is Cause.UNREAD
+
+
+def test_lateness_is_judged_from_outside_by_the_oldest_messages():
+    delays = fake_state().delays
+    unread = np.where(delays.level == 3, -1, delays.overdue_ms)
+    never = np.full_like(delays.late_p99_ms, np.nan)
+    state = outside(lateness=None, delays=replace(delays, late_p99_ms=never))
+    assert cause_of("level:*.late_ms", state) is None
+    assert cause_of("level:*.late_p99_ms", state) is Cause.INSIDE_ONLY
+    assert cause_of("level:*.late_ms", outside(lateness=None, delays=replace(state.delays, overdue_ms=unread))) is Cause.UNREAD
 
 
 def test_groups_that_were_not_read_are_counted_once():

@@ -211,6 +211,20 @@ def test_levels_of_two_brokers_are_one_lane_each(figures, clock):
     assert ints(figures.snapshot().delays["pending"]) == [0, 5]
 
 
+def test_a_level_whose_oldest_message_was_not_read_is_late_by_an_unknown_time(figures, clock):
+    clock.now_ms = 100_000
+    for broker in ("a", "b"):
+        of = figures.of(broker)
+        of.levels.table = DelayLevels("1s 10s")
+        of.levels.take_offsets({2: 2}, 100_000)
+        figures.take_offsets(broker, SCHEDULE_TOPIC, {1: QueueOffsets(1, 5, 50)})
+    figures.catalog()
+    figures.of("a").levels.heads[2] = (2, 95_000)
+    assert ints(figures.snapshot().delays["overdue_ms"]) == [0, -1]
+    figures.of("a").levels.heads[2] = (2, 70_000)
+    assert ints(figures.snapshot().delays["overdue_ms"]) == [0, 20_000], "one broker suffices to be late"
+
+
 def test_half_and_op_lag_are_those_of_the_check_group(figures):
     figures.take_offsets("a", HALF_TOPIC, {0: QueueOffsets(2, 12, 50)})
     figures.take_offsets("b", HALF_TOPIC, {0: QueueOffsets(0, 3, 50)})
