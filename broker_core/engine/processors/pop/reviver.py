@@ -24,7 +24,7 @@ from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETRY_V2, pop_retry_topic
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DLQ_PREFIX, RETRY_PREFIX
-from broker_core.protocol.retry_names import KnownNames, origins_of
+from broker_core.protocol.retry_names import KnownNames, origins_of, possible_owners, topic_popped_by
 
 logger = logging.getLogger(__name__)
 
@@ -144,10 +144,13 @@ class Reviver:
 
     def _origin(self, key: CheckpointKey) -> str:
         """The topic that the group popped; the name of its retry topic where another group and topic share that."""
-        state = self._state
-        known = KnownNames({*state.groups.all(), *state.offsets.groups()}, frozenset(state.topics.all()))
+        state, popped = self._state, topic_popped_by(key.group, key.topic) or key.topic
+        topics = frozenset(owner.topic for owner in possible_owners(key.topic) if owner.topic in state.topics)
+        if topics <= {popped}:
+            return popped
+        known = KnownNames(state.groups.all().keys() | state.offsets.groups(), topics)  # takes time, and is seldom needed
         origins = origins_of({props.RETRY_TOPIC: key.topic}, key.group, known)
-        return origins[0] if len(origins) == 1 else key.topic
+        return popped if len(origins) == 1 else key.topic
 
     def _retry_topic(self, group: str, topic: str) -> str:
         if topic.startswith(RETRY_PREFIX):
