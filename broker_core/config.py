@@ -7,6 +7,7 @@ it is spelled. Defaults are those of RocketMQ 4.9 (Source: docs/spec/store.md §
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -231,6 +232,8 @@ def with_settings(config: BrokerConfig, values: Mapping[str, str]) -> BrokerConf
 
 
 def _parse(key: str, text: str, current: object) -> object:
+    if "\0" in text:
+        raise UsageError(f"{key} holds a zero byte, which no name and no number has", key=key)
     if isinstance(current, bool):
         if text.lower() not in ("true", "false"):
             raise UsageError(f"{key} takes true or false, not “{text}”", key=key)
@@ -245,11 +248,15 @@ def _parse(key: str, text: str, current: object) -> object:
     return text
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
+_INT64_MAX = (1 << 63) - 1
+_SHOWN = 100
+
+
 def _parse_int(key: str, text: str) -> int:
-    try:
-        value = int(text)
-    except ValueError as error:
-        raise UsageError(f"{key} takes a whole number, not “{text}”", key=key) from error
+    value = int(text) if _WHOLE.fullmatch(text) else _INT64_MAX + 1
+    if value > _INT64_MAX:
+        raise UsageError(f"{key} takes a whole number of 64 bits, not “{text[:_SHOWN]}”", key=key)
     bounds = live_settings().get(key)
     low = min(bounds[0], 0) if isinstance(bounds, tuple) else 0
     if value < low:

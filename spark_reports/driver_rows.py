@@ -28,6 +28,7 @@ from broker_core.errors import ReportError
 from broker_core.machine_limits import processors
 from spark_reports.datasource.plan import ReadPlan
 from spark_reports.datasource.schema import SKIPPED_REASON
+from spark_reports.local_parquet import local_parquet
 from spark_reports.pyspark_internals import arrow_schema
 from spark_reports.session import ReportSession
 
@@ -76,9 +77,8 @@ class DriverRows:
                 "or name another folder with TMPDIR.",
                 path=str(self._folder),
             ) from error
-            # A local file, whatever file system Spark's settings have for paths without a scheme. As one partition no grouping,
-            # join or window moves a row to another task.
-        return spark.read.schema(schema).parquet(f"file:///{path.as_posix().lstrip('/')}").coalesce(1)
+        # As one partition no grouping, join or window moves a row to another task.
+        return local_parquet(spark, schema, [path]).coalesce(1)
 
     def _write(self, path: Path, read: ReadWhile, parts: Sequence[InputPartition], schema: pa.Schema) -> None:
         messages = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,6 +12,7 @@ from broker_core.errors import UsageError
 from spark_reports.datasource.plan import INCOMPLETE
 from spark_reports.datasource.schema import SKIPPED_BYTES, SKIPPED_COLUMNS, SKIPPED_REASON, SKIPPED_ROWS, columns
 from spark_reports.datasource.skipped import OTHER_TOPIC, OUTSIDE_RANGE
+from spark_reports.local_parquet import local_parquet
 from spark_reports.parquet.bounds import Bounds, plan_of
 from spark_reports.parquet.folder import PreparedFolder
 
@@ -42,8 +44,8 @@ def records(spark: SparkSession, folder: PreparedFolder, names: Sequence[str], b
         )
     stored = [name for name in wanted if name not in derived] + [*(_DERIVED_FROM if derived else ())]
     needed = [*dict.fromkeys([*stored, "store_time", "store_bytes", "topic", "real_topic", "retry_topic"])]
-    paths = [task[0].path for task in plan_of(folder, bounds).tasks]
-    rows = spark.read.schema(columns(*needed)).parquet(*paths) if paths else spark.createDataFrame([], columns(*needed))
+    paths = [Path(task[0].path) for task in plan_of(folder, bounds).tasks]
+    rows = local_parquet(spark, columns(*needed), paths) if paths else spark.createDataFrame([], columns(*needed))
     rows = rows.withColumns({name: F.expr(DERIVED[name]) for name in derived}) if derived else rows
     inside, among = _tests(bounds)
     skipped = [name for name in names if name in SKIPPED_COLUMNS]

@@ -63,6 +63,14 @@ def test_bounds_and_topics_leave_out_the_same(spark, store, prepared):
     same(*meant)
 
 
+def test_a_folder_with_the_signs_of_a_pattern_in_its_name_is_read_and_no_other(spark, store, tmp_path):
+    strange = tmp_path / "run[12] {a,b} *?\\%41 #:" / "messages"
+    whole = advance(spark, strange, Addition([str(store)]))
+    for other in ("run1 a xy", "run2 b xy", "run[12] a ab"):
+        shutil.copytree(strange.parent, tmp_path / other)
+    same(run(spark, store, "throughput"), run(spark, store, "throughput", prepared=whole))
+
+
 def test_only_what_is_new_is_read(spark, tmp_path):
     writer = StoreWriter(tmp_path / "store", file_bytes=1 << 14)
     for index in range(300):

@@ -35,6 +35,11 @@ _INDEX_ROUNDS = 10
 _log = logging.getLogger(__name__)
 
 
+def _wait_s(interval_ms: int) -> float:
+    """The wait of an interval; a thread cannot wait for longer than three centuries, which a number of 64 bits may ask for."""
+    return min(interval_ms / 1000, threading.TIMEOUT_MAX)
+
+
 class Waiter(NamedTuple):
     """A caller to notify when bytes are durable."""
 
@@ -160,7 +165,7 @@ class FlushService:
 
     def _flush_log(self) -> None:
         last_thorough_s = time.monotonic()
-        while (wanted := self._wait_for_work(self._config.flush_commit_log_interval_ms / 1000)) is not None:
+        while (wanted := self._wait_for_work(_wait_s(self._config.flush_commit_log_interval_ms))) is not None:
             now_s = time.monotonic()
             is_thorough = now_s - last_thorough_s >= self._config.flush_commit_log_thorough_interval_ms / 1000
             due = wanted or is_thorough or self._commit_log.dirty_pages() >= self._config.flush_commit_log_least_pages
@@ -239,7 +244,7 @@ class FlushService:
 
     def _flush_queues(self) -> None:
         last_thorough_s = last_check_s = time.monotonic()
-        while not self._closing.wait(self._config.flush_consume_queue_interval_ms / 1000):
+        while not self._closing.wait(_wait_s(self._config.flush_consume_queue_interval_ms)):
             now_s = time.monotonic()
             try:
                 if now_s - last_check_s >= self._config.clean_interval_ms / 1000:
@@ -255,7 +260,7 @@ class FlushService:
                 return
 
     def _flush_index(self) -> None:
-        while not self._closing.wait(self._config.flush_consume_queue_interval_ms / 1000 / _INDEX_ROUNDS):
+        while not self._closing.wait(_wait_s(self._config.flush_consume_queue_interval_ms) / _INDEX_ROUNDS):
             try:
                 self._targets.write_index()
             except OSError as error:

@@ -26,11 +26,15 @@ from tests.support.store_writer import StoreWriter
 
 
 class FakeSpark:
-    """Stands in for ``spark.read.schema(…).parquet(…).coalesce(1)``: gives the path."""
+    """Stands in for ``spark.read.schema(…).option(…).parquet(…).coalesce(1)``: gives the path."""
 
     read = property(lambda self: self)
 
     def schema(self, _schema):
+        return self
+
+    def option(self, _name, *, value):
+        assert value is False
         return self
 
     def parquet(self, path):

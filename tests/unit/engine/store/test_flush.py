@@ -79,6 +79,18 @@ def test_the_log_is_synced_at_intervals_only_when_enough_pages_are_dirty(log):
     running.close()
 
 
+def test_an_interval_of_centuries_stops_no_thread(log):
+    failed, answers = Called(), []
+    endless = (1 << 63) - 1
+    running = service(log, failed=failed, flush_commit_log_interval_ms=endless, flush_consume_queue_interval_ms=endless)
+    log.append(message(), TOPIC, 0, 0, 0)
+    durable = threading.Event()
+    running.when_durable(log.end, lambda is_durable: (answers.append(is_durable), durable.set()))
+    assert durable.wait(DEADLINE_S)
+    running.close()
+    assert (answers, failed.event.is_set()) == ([True], False)
+
+
 def test_those_who_wait_at_the_end_are_answered(log):
     answers: list[bool] = []
     running = service(log)
