@@ -19,6 +19,11 @@ from tests.support.sdk_programs import go_sdk_program, java_program, node_progra
 pytestmark = [pytest.mark.clients, pytest.mark.slow, pytest.mark.timeout(600)]
 
 LANGUAGES = ("java", "go", "python", "node")
+TRIALS = {"java": "bad/1,bad/2", "go": "bad/1", "python": "bad/1,bad/1", "node": "bad/1"}
+"""How SDKs try a message of an ordered group that fails and may be tried twice, before the next one.
+
+Node knows no list of delays, and tries once. Go goes on with the next one before its second trial.
+"""
 BODY = b"packed " * 500
 
 
@@ -94,15 +99,16 @@ def test_a_push_consumer_that_fails_gets_the_message_later(java, tmp_path):  # [
         assert java.results(broker.grpc, "nack") == {"nack": "[1,2,3] true true"}
 
 
-def test_a_push_consumer_in_order_buries_what_fails_and_goes_on(java, tmp_path):  # [46]
+def test_a_push_consumer_in_order_buries_what_fails_and_goes_on(program, tmp_path):  # [46]
     async def make(admin, _producer):
+        group = f"order-{program.language}"
         await admin.create_topic("order", queues=4)
-        await admin.set_group("order-java", consumeMessageOrderly=True, retryMaxTimes=1)
-        await admin.create_topic("%DLQ%order-java", queues=1)
+        await admin.set_group(group, consumeMessageOrderly=True, retryMaxTimes=1)
+        await admin.create_topic(f"%DLQ%{group}", queues=1)
 
     with running_broker(tmp_path) as broker:
         prepared(broker, make)
-        assert java.results(broker.grpc, "order") == {"order": "0/1,bad/1,bad/2,1/1,2/1", "dead": "bad"}
+        assert program.results(broker.grpc, "order") == {"order": f"0/1,{TRIALS[program.language]},1/1,2/1", "dead": "bad"}
 
 
 def test_a_message_of_four_mebibytes_and_its_properties_passes(java, tmp_path):  # [56]

@@ -93,12 +93,42 @@ func again() {
 	must(producer.GracefulStop())
 }
 
+// A push consumer in order, one of whose messages always fails; the others come in their turn.
+func order() {
+	producer, err := rmq.NewProducer(config(""), rmq.WithTopics("order"))
+	must(err)
+	must(producer.Start())
+	for _, body := range []string{"0", "bad", "1", "2"} {
+		message := &rmq.Message{Topic: "order", Body: []byte(body)}
+		message.SetMessageGroup("g")
+		_, err := producer.Send(context.TODO(), message)
+		must(err)
+	}
+	taken := make(chan string, 16)
+	consume := func(view *rmq.MessageView) rmq.ConsumerResult {
+		taken <- fmt.Sprintf("%s/%d", view.GetBody(), view.GetDeliveryAttempt())
+		if string(view.GetBody()) == "bad" {
+			return rmq.FAILURE
+		}
+		return rmq.SUCCESS
+	}
+	source, err := rmq.NewPushConsumer(config("order-go"),
+		rmq.WithPushSubscriptionExpressions(map[string]*rmq.FilterExpression{"order": rmq.SUB_ALL}),
+		rmq.WithPushMessageListener(&rmq.FuncMessageListener{Consume: consume}))
+	must(err)
+	must(source.Start())
+	found := []string{<-taken}
+	for found[len(found)-1] != "2/1" {
+		found = append(found, <-taken)
+	}
+	fmt.Println("case order", strings.Join(found, ","))
+	for _, body := range receive(consumer("order-dead", "%DLQ%order-go"), 1) {
+		fmt.Println("case dead", body)
+	}
+}
+
 func main() {
 	os.Setenv("mq.consoleAppender.enabled", "false")
 	rmq.ResetLogger()
-	if os.Args[2] == "compressed" {
-		compressed()
-	} else {
-		again()
-	}
+	map[string]func(){"compressed": compressed, "again": again, "order": order}[os.Args[2]]()
 }

@@ -84,5 +84,27 @@ async function member() {
   await source.shutdown();
 }
 
-({ compressed, again, member })[process.argv[3]]()
+// A push consumer in order, one of whose messages always fails; the others come in their turn.
+async function order() {
+  const producer = new Producer({ endpoints, namespace: '', logger: quiet, topics: ['order'] });
+  await producer.startup();
+  for (const body of ['0', 'bad', '1', '2']) {
+    await producer.send({ topic: 'order', messageGroup: 'g', body: Buffer.from(body) });
+  }
+  const found = [];
+  const messageListener = { async consume(view) {
+    const body = view.body.toString();
+    found.push(`${body}/${view.deliveryAttempt}`);
+    return body === 'bad' ? ConsumeResult.FAILURE : ConsumeResult.SUCCESS;
+  } };
+  const source = new PushConsumer({ consumerGroup: 'order-node', endpoints, namespace: '', logger: quiet, messageListener,
+    subscriptions: new Map().set('order', '*') });
+  await source.startup();
+  for (const end = Date.now() + WAIT_MS; !found.includes('2/1') && Date.now() < end;) await pause(50);
+  console.log('case order', found.join(','));
+  const dead = await consumer('order-dead', '%DLQ%order-node');
+  for (const body of await receive(dead, 1)) console.log('case dead', body);
+}
+
+({ compressed, again, member, order })[process.argv[3]]()
   .then(() => process.exit(0), error => { console.log('failed', error); process.exit(1); });

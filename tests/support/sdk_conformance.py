@@ -1,5 +1,6 @@
 """The Python SDK of RocketMQ 5 in one case of a list of conformance: ``ENDPOINT CASE``; prints "case NAME RESULT"."""
 
+import os
 import sys
 import threading
 import time
@@ -104,4 +105,35 @@ def member() -> None:
     source.shutdown()
 
 
-{"compressed": compressed, "again": again, "member": member}[sys.argv[2]]()
+class Fails(MessageListener):  # type: ignore[misc]  # the SDK has no types
+    """Always fails on one message."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def consume(self, view: Any) -> Any:
+        body = view.body.decode()
+        self.found.append(f"{body}/{view.delivery_attempt}")
+        return ConsumeResult.FAILURE if body == "bad" else ConsumeResult.SUCCESS
+
+
+def order() -> None:
+    producer = Producer(CONFIGURATION, ("order",))
+    producer.startup()
+    for body in ("0", "bad", "1", "2"):
+        made = Message()
+        made.topic, made.body, made.message_group = "order", body.encode(), "g"
+        producer.send(made)
+    listener = Fails()
+    source = PushConsumer(CONFIGURATION, "order-python", listener, {"order": FilterExpression()})
+    source.startup()
+    end = time.monotonic() + WAIT_SECONDS
+    while "2/1" not in listener.found and time.monotonic() < end:
+        time.sleep(0.05)
+    say(f"case order {','.join(listener.found)}")
+    for body in receive(consumer("order-dead", "%DLQ%order-python"), 1):
+        say(f"case dead {body}")
+    os._exit(0)
+
+
+{"compressed": compressed, "again": again, "member": member, "order": order}[sys.argv[2]]()

@@ -388,6 +388,7 @@ def test_a_producer_is_asked_after_the_time_that_its_message_names(broker, clien
     for body, seconds in ((b"patient", 60), (b"hasty", 1)):
         half = message(topic, body, message_type=pb.TRANSACTION)
         half.system_properties.orphaned_transaction_recovery_duration.FromSeconds(seconds)
+        half.system_properties.born_timestamp.FromMilliseconds(broker.now_ms())  # from which the time counts
         client.send(half)
     asked = []
     for seconds in (2, 60):
