@@ -25,6 +25,7 @@ from broker_core.protocol.admin.routes import read_route
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
+from broker_core.protocol.names import is_system_topic
 
 _T = TypeVar("_T")
 
@@ -92,6 +93,8 @@ class ClusterLink(AdminClient):
         """Address → broker last registered there, former ones included."""
         self.own_reads: Counter[str] = Counter()
         """Broker → messages pulled from the address that its figures come from."""
+        self.own_system_reads: Counter[str] = Counter()
+        """Those of them that are of system topics, such as the pending ones of delay levels."""
         self._budgets: dict[str, Budget] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self.proxies = Proxies(self)
@@ -190,7 +193,10 @@ class ClusterLink(AdminClient):
         body, following = await super().pull_records(address, queue, offset, count)
         place = self._brokers.get(queue.broker_name)
         if place is not None and place.address == address:
-            self.own_reads[queue.broker_name] += record_count(body)
+            count = record_count(body)
+            self.own_reads[queue.broker_name] += count
+            if is_system_topic(queue.topic):
+                self.own_system_reads[queue.broker_name] += count
         return body, following
 
     async def find_gently(self, broker: str, topic: str, key: str, *, count: int, until_ms: int) -> bytes:

@@ -149,6 +149,11 @@ def is_group_name(group: str) -> bool:
     return group_name_fault(group) is None
 
 
+def is_system_topic(topic: str) -> bool:
+    """Whether RocketMQ names a topic a system topic (`TopicValidator`); retry and dead letter topics are none."""
+    return topic in SYSTEM_TOPICS or topic.startswith(SYSTEM_PREFIX)
+
+
 def is_system_group(group: str) -> bool:
     """Whether a group belongs to the broker or its tools."""
     return group in SYSTEM_GROUPS or group.startswith(SYSTEM_GROUP_PREFIX)

@@ -442,6 +442,14 @@ def test_the_level_with_most_messages_is_selected_once_there_are_some(make_view)
     assert view.level_grid.selected_key == 5, "it stays"
 
 
+def test_timers_that_are_listed_stay_when_a_level_gets_messages(make_view):
+    nothing = np.zeros(len(STATE.delays.level), np.int64)
+    view = make_view(FakeSource(replace(STATE, delays=replace(STATE.delays, pending=nothing))))
+    view.open({"show": "timers"})
+    view.state_changed(STATE)
+    assert view.waiting.is_timers
+
+
 def test_a_broker_without_levels_is_unknown_not_zero(make_view):
     view = make_view(FakeSource(replace(STATE, delays=no_delays(), timers={})))
 

@@ -213,7 +213,7 @@ def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
     assert "Broker process —" in words_of(window.status_bar)
     assert all(item.is_old for item in window.side_bar.items.values())
     assert item.shown_state is None
-    assert item.toolTip() == "33 topics, when the broker was last heard"
+    assert item.toolTip() == "9 topics of yours, when the broker was last heard"
     window.broker.refresh_figures()  # as after a change of the time range
     assert window.status_bar.figures["In"] == UNKNOWN
     frame.source.set_status(SourceStatus.STARTING)

@@ -9,6 +9,9 @@ from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.delay_levels import BrokerLevels
 
+VERSION_5 = 413
+"""Ordinal of 5.0.0."""
+
 
 class ReadsOfOthers:
     """One broker's count of pulled messages since its start, without the pulls of this process.
@@ -117,6 +120,12 @@ class BrokerFigures:
             self.positions_uncounted = self.is_runtime_former = True
         self.place = place
         self.slave_lags = {address: lag for address, lag in self.slave_lags.items() if address in place.slaves}
+
+    @property
+    def counts_system_reads(self) -> bool:
+        """Whether ``msgGetTotalTodayNow`` counts pulls of system topics: that of 5.x does not, except for Orbit's brokers."""
+        version = whole_number(self.runtime.get("brokerVersion"))
+        return version is None or version < VERSION_5 or any(key.startswith("orbit") for key in self.config)
 
     @property
     def grpc_address(self) -> str:

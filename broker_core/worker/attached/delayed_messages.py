@@ -125,7 +125,9 @@ class _Level:
         return DelayedPage(heads, next_offset, max_offset, unreadable)
 
     def parts(self, brokers: list[str]) -> tuple[list[int], list[int]]:
-        """Bounds of what each broker has, as shown offsets; brokers without messages are left out."""
+        """Bounds of what each broker has, as shown offsets, without brokers that have nothing; empty for a single broker."""
+        if len(brokers) == 1:
+            return [], []
         told = [(self._first(name), *self._spans[name]) for name in brokers if name in self._spans]
         having = [(first + begin, first + end) for first, begin, end in told if begin < end]
         return [begin for begin, _end in having], [end for _begin, end in having]

@@ -146,10 +146,14 @@ class ClusterFigures:
         if log_end is not None and of.master_log_end >= 0:
             of.slave_lags[address] = max(of.master_log_end - log_end, 0)
 
-    def take_runtime(self, broker: str, runtime: dict[str, str], *, console_got: int = 0) -> None:
-        """Runtime figures of a broker, and how many messages the console had pulled from it by then."""
+    def take_runtime(
+        self, broker: str, runtime: dict[str, str], *, console_got: int = 0, console_got_of_system: int = 0
+    ) -> None:
+        """Runtime figures of a broker, and how many messages the console had pulled from it by then, of system topics too."""
         of = self.of(broker)
         of.runtime, of.runtime_ms, of.is_runtime_former = runtime, self._clock(), False
+        if not of.counts_system_reads:
+            console_got -= console_got_of_system
         if of.place is None or of.place.has_master:
             of.reads_of_others.take(whole_number(runtime.get("msgGetTotalTodayNow")), console_got)
             of.console_got = console_got

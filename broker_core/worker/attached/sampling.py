@@ -316,7 +316,8 @@ class BrokerRounds:
 
     async def _runtime(self) -> None:
         runtime = read_runtime((await self._ask(RequestCode.GET_BROKER_RUNTIME_INFO)).body)
-        self._figures.take_runtime(self._name, runtime, console_got=self._link.own_reads[self._name])
+        own, system = self._link.own_reads[self._name], self._link.own_system_reads[self._name]
+        self._figures.take_runtime(self._name, runtime, console_got=own, console_got_of_system=system)
         version = whole_number(runtime.get("brokerVersion"))
         if version is not None:
             self._link.versions[self._name] = version

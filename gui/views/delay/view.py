@@ -227,6 +227,8 @@ class DelayView(PageView):
     def _offer_level(self, rows: list[LevelRow]) -> None:
         """Select a level whose messages can be acted on, as soon as there is one and no other level was chosen."""
         first, chosen = busiest(rows), self.level_grid.selected_key
+        if chosen is not None and self.waiting.is_timers:
+            return  # a selected level would be listed in their place
         if rows and (chosen is None or (first is not None and chosen == self._idle_level)):
             self._idle_level = None if first is not None else rows[0].level
             self.level_grid.select_key(rows[0].level if first is None else first.level)

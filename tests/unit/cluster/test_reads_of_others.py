@@ -2,8 +2,15 @@
 
 import asyncio
 
+import pytest
+
+from broker_core.client.message import Message
+from broker_core.client.producer import Producer
+from broker_core.cluster.numbering import BrokerNumbers
 from broker_core.cluster.records import record_count
 from broker_core.worker.attached.broker_figures import ReadsOfOthers
+from broker_core.worker.attached.figures import ClusterFigures
+from broker_core.worker.questions.delays import ListDelayed
 from broker_core.worker.questions.stored_messages import BrowseQueue
 from tests.support.attached import BROKER, asking, attached, broker_on
 from tests.support.fake_cluster import FakeBroker
@@ -40,6 +47,42 @@ def test_records_of_an_answer_are_counted():
     broker = FakeBroker("a", {"T": 1}, {"T": 9})
     records = [broker.record("T", 0, offset) for offset in range(3)]
     assert [record_count(body) for body in (b"", b"".join(records), records[0], b"\0" * 8)] == [0, 3, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("version", "config", "others"),
+    [
+        ("403", {}, 70),
+        ("473", {}, 90),
+        ("473", {"orbitGrpc": "on"}, 70),
+        ("", {}, 70),
+    ],
+)
+def test_pulls_of_system_topics_are_taken_out_where_the_broker_counts_them(version, config, others):
+    figures = ClusterFigures(BrokerNumbers(), clock=lambda: 0)
+    of = figures.of("a")
+    of.config = config
+    runtime = {"brokerVersion": version, "msgGetTotalTodayNow": "100"}
+    figures.take_runtime("a", runtime, console_got=30, console_got_of_system=20)
+    assert of.reads_of_others.others == others
+
+
+def test_pulls_of_system_topics_are_known(tmp_path):
+    async def scenario():
+        async with broker_on(tmp_path / "store") as broker, attached(broker.name_server_address) as cluster:
+            await furnish(cluster, BROKER)
+            async with Producer(broker.name_server_address) as producer:
+                await producer.send(Message("T", b"later", properties={"DELAY": "18"}))
+            await cluster.sampling.once()
+            async with asking(cluster) as queries:
+                before = cluster.link.own_reads[BROKER], cluster.link.own_system_reads[BROKER]
+                assert (await queries.answer(ListDelayed(18, 0, 10))).queue_offset
+                await queries.answer(BrowseQueue("T", -1, 0, 50))
+                after = cluster.link.own_reads[BROKER], cluster.link.own_system_reads[BROKER]
+            assert after[1] > before[1]
+            assert after[0] - before[0] > after[1] - before[1]
+
+    asyncio.run(scenario())
 
 
 def test_looking_at_messages_is_no_message_out(tmp_path):

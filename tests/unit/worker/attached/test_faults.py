@@ -49,6 +49,18 @@ async def searched(queries, text):
             return found, hits
 
 
+def test_a_level_on_two_brokers_names_the_part_of_each():
+    async def scenario():
+        async with scene() as (_cluster, _watched, queries):
+            page = await queries.answer(ListDelayed(1, 0, 1))
+            assert page.part_first[0] == page.queue_offset[0]
+            assert [end - first for first, end in zip(page.part_first, page.part_end, strict=True)] == [2, 2]
+            for first in page.part_first:
+                assert (await queries.answer(ListDelayed(1, first, 1))).queue_offset == [first]
+
+    asyncio.run(scenario())
+
+
 def test_a_broker_that_is_down_leaves_the_others_and_is_named():
     async def scenario():
         async with scene() as (cluster, watched, queries):
