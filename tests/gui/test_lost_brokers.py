@@ -38,7 +38,7 @@ LOST = (
     ),
     (Place("consumers", {"group": "g", "tab": "members"}), (MISSING,)),
     (Place("delay", {"level": 1}), (MISSING, "1 to 2 by due time")),
-    (Place("transactions", {"show": "open"}), (MISSING, "0 of 0 undecided, .*")),
+    (Place("transactions", {"show": "open"}), (MISSING, "0 undecided on the brokers that answered")),
     (Place("clients"), (rf".* {MISSING}",)),
     (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer since <age>: cannot connect to .* \| .*")),
     (Place("messages", {"topic": "orders"}), (MISSING, HERE, "6 messages, newest first")),

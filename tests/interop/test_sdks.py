@@ -1,7 +1,7 @@
 """The SDKs of RocketMQ 5 over gRPC, unmodified and in their default settings (docs/spec/grpc.md §11, 3).
 
 They run against our broker, or with ORBIT_INTEROP_PEER=5.3.3 against a real one with its proxy, where Node may hang at its
-start (§6.1).
+start (docs/spec/grpc.md §6.1).
 """
 
 import asyncio
