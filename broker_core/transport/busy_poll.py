@@ -14,17 +14,21 @@ from typing import Final, NamedTuple
 
 POLL_SECONDS: Final = 60e-6
 """Time without a read after which the loop sleeps."""
-ROUND_READS: Final = 128
+ROUND_READS: Final = 64
 """Reads of one measurement."""
 ROUND_SECONDS_MAX: Final = ROUND_READS * 250e-6
 """Clients whose reads come further apart are not waited for."""
+GAP_SECONDS_MAX: Final = 1e-3
+"""As how long a longer gap between two reads counts, because one of another cause would decide a trial."""
+PAUSE_SECONDS: Final = 5e-3
+"""A gap after which a measurement begins anew."""
 FASTER: Final = 1.1
 """Polling pays if so many times the bytes arrive in the same time,"""
 DEARER: Final = 1.5
 """and if a byte takes no more than so many times the processor time."""
 POLLED_ROUNDS: Final = 64
 """Rounds that polling is used for before it is tried again."""
-SLEPT_ROUNDS: Final = 8
+SLEPT_ROUNDS: Final = 2
 """Rounds without polling after a trial that found no gain; twice as many after each further one,"""
 SLEPT_ROUNDS_MAX: Final = 128
 """up to so many."""
@@ -53,8 +57,8 @@ class BusyPoll:
     """
 
     __slots__ = (
-        "_began", "_bytes", "_clock", "_is_planned", "_is_polling", "_processor", "_processor_began", "_reads", "_rest",
-        "_rounds_left", "_slept", "_soon", "_until",
+        "_bytes", "_clock", "_is_planned", "_is_polling", "_last", "_processor", "_processor_began", "_reads", "_rest",
+        "_rounds_left", "_slept", "_soon", "_took", "_until",
     )  # fmt: skip
 
     def __init__(
@@ -76,15 +80,21 @@ class BusyPoll:
         self._rest = SLEPT_ROUNDS
         """Rounds without polling after the next trial that finds no gain."""
         self._reads = self._bytes = 0
-        self._began = self._processor_began = 0.0
+        self._took = self._last = self._processor_began = 0.0
 
     def served(self, size: int) -> None:
         """Note that so many bytes were read and served; to be called at the end of each read."""
         now = self._clock()
+        gap, self._last = now - self._last, now
+        if gap > PAUSE_SECONDS:
+            self._stop_trial()
+            self._begin_round()
+            return
+        self._took += min(gap, GAP_SECONDS_MAX)
         self._reads += 1
         self._bytes += size
         if self._reads >= ROUND_READS:
-            self._end_round(now)
+            self._end_round()
         if self._is_polling:
             self._until = now + POLL_SECONDS
             if not self._is_planned:
@@ -97,17 +107,22 @@ class BusyPoll:
         else:
             self._is_planned = False
 
-    def _end_round(self, now: float) -> None:
-        processor, took = self._processor(), now - self._began
-        if took > ROUND_SECONDS_MAX or not self._bytes:
-            self._is_polling, self._slept, self._rounds_left, self._rest = False, None, 0, SLEPT_ROUNDS
+    def _end_round(self) -> None:
+        if self._took > ROUND_SECONDS_MAX or not self._bytes:
+            self._stop_trial()
         elif self._rounds_left:
             self._rounds_left -= 1
             self._is_polling = self._is_polling and self._rounds_left > 0
         else:
-            self._try(Round(self._bytes / took, (processor - self._processor_began) / self._bytes))
+            self._try(Round(self._bytes / self._took, (self._processor() - self._processor_began) / self._bytes))
+        self._begin_round()
+
+    def _begin_round(self) -> None:
         self._reads = self._bytes = 0
-        self._began, self._processor_began = now, processor
+        self._took, self._processor_began = 0.0, self._processor()
+
+    def _stop_trial(self) -> None:
+        self._is_polling, self._slept, self._rounds_left, self._rest = False, None, 0, SLEPT_ROUNDS
 
     def _try(self, found: Round) -> None:
         """Go on with a trial: after a round without polling one with it, and then the decision."""
