@@ -96,20 +96,18 @@ class ReviveLog:
     def write_progress(self, queue: QueueOf, begin: int, end: int, pop_time_ms: int) -> bool:
         """Write that a group that consumes in order has done with the offsets from ``begin`` up to ``end``.
 
-        A start moves the group's offset there, which a kill may keep from its file. RocketMQ finds nothing left to send again.
+        A start moves the group's offset there, which a kill may keep from its file; the last offsets are enough for that.
+        RocketMQ finds nothing left to send again.
 
         Returns:
             False when the store refuses it.
         """
-        for first in range(begin, end, codec.MESSAGES_MAX):
-            offsets = tuple(range(first, min(first + codec.MESSAGES_MAX, end)))
-            key = CheckpointKey(*queue, first, pop_time_ms)
-            done = PopCheckpoint(key, 0, offsets, self.next_queue(), acked=(1 << len(offsets)) - 1)
-            body = codec.encode_checkpoint(done, self._state.config.broker_name)
-            unique = codec.checkpoint_unique_key(key, self._state.config.broker_name)
-            if self._put(done.revive_queue, codec.CHECKPOINT_TAG, unique, body).status is not PutStatus.PUT_OK:
-                return False
-        return True
+        offsets = tuple(range(max(begin, end - codec.MESSAGES_MAX), end))
+        key = CheckpointKey(*queue, offsets[0], pop_time_ms)
+        done = PopCheckpoint(key, 0, offsets, self.next_queue(), acked=(1 << len(offsets)) - 1)
+        body = codec.encode_checkpoint(done, self._state.config.broker_name)
+        unique = codec.checkpoint_unique_key(key, self._state.config.broker_name)
+        return self._put(done.revive_queue, codec.CHECKPOINT_TAG, unique, body).status is PutStatus.PUT_OK
 
     def write_ack(
         self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, *, deliver_ms: int | None = None
