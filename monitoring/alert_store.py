@@ -1,10 +1,10 @@
 """The database of the alerts, ``orbit/alerts.db`` next to the history: rules, findings, changes (docs/history.md, “Alerts”).
 
-``meta`` has ``offered`` (ids of shipped rules that were added once, a JSON list), ``renewed`` (shipped rules have
-the series of today), ``webhook``, ``told`` (the newest change that
-a window showed) and ``looked_ms`` (time of the newest state that was judged, up to 10 s old). An unknown value is NULL. Each
-commit is on the disk when it returns, so a killed process or a power cut loses none. Another process may write too;
-`AlertStore.was_changed` reports it. The caller holds one lock for all calls.
+``meta`` has ``offered`` (ids of shipped rules that were added once, a JSON list), ``renewed`` (shipped rules of an older
+Orbit were given the series of this one), ``webhook``, ``told`` (the newest change that a window showed) and ``looked_ms``
+(time of the newest state that was judged, up to 10 s old). An unknown value is NULL. Each commit is on the disk when it
+returns, so a killed process or a power cut loses none. Another process may write too; `AlertStore.was_changed` reports it.
+The caller holds one lock for all calls.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ def _unread_retries(state: ClusterState) -> dict[tuple[int | None, int], int]:
 
 
 def dead_letter(detail: MessageDetail, mask: ListMask, known: retry_names.KnownNames = retry_names.NOTHING_KNOWN) -> DeadLetter:
-    """A stored dead letter, masked; ``known`` tells retry topics of pops apart."""
+    """A stored dead letter, masked; ``known`` has the groups and topics that may share a retry topic."""
     properties, group = detail.properties, detail.topic.removeprefix(reserved.DLQ_PREFIX)
     body = mask.beginning(detail.body, BODY_CHARACTERS_MAX)
     return DeadLetter(

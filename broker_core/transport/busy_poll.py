@@ -19,19 +19,19 @@ ROUND_READS: Final = 64
 ROUND_SECONDS_MAX: Final = ROUND_READS * 250e-6
 """Clients whose reads come further apart are not waited for."""
 GAP_SECONDS_MAX: Final = 1e-3
-"""As how long a longer gap between two reads counts, because one of another cause would decide a trial."""
+"""A longer gap between two reads counts as this one, because a single gap with another cause would decide a trial."""
 PAUSE_SECONDS: Final = 5e-3
-"""A gap after which a measurement begins anew."""
+"""After a longer gap between two reads the measurement starts again."""
 FASTER: Final = 1.1
-"""Polling pays if so many times the bytes arrive in the same time,"""
+"""Polling pays only if the rate of bytes grows by this factor."""
 DEARER: Final = 1.5
-"""and if a byte takes no more than so many times the processor time."""
+"""Polling does not pay if the processor time of a byte grows by more than this factor."""
 POLLED_ROUNDS: Final = 64
 """Rounds that polling is used for before it is tried again."""
 SLEPT_ROUNDS: Final = 2
-"""Rounds without polling after a trial that found no gain; twice as many after each further one,"""
+"""Rounds without polling after a trial that found no gain. Each further such trial doubles their number."""
 SLEPT_ROUNDS_MAX: Final = 128
-"""up to so many."""
+"""Bound on it."""
 
 
 def _soon(call: Callable[[], None]) -> object:

@@ -80,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         on_open: Called once when the connection is open.
         budget: Room for large frames, shared with other connections; None on the client side.
         frame_directory: Where incomplete large frames are kept; see `FrameFile`.
-        busy_poll: Of the loop; told of each read. None on the client side.
+        busy_poll: Decides whether the loop polls; it gets the size of each read. None on the client side.
 
     Attributes:
         remote_address: ``host:port`` of the peer.

@@ -235,7 +235,7 @@ class GrpcConnection(asyncio.Protocol):
         budget: Room for incomplete messages, shared with other connections.
         on_open: Called once when the connection is open.
         on_closed: Called once when it has ended.
-        busy_poll: Of the loop; told of each read.
+        busy_poll: Decides whether the loop polls; it gets the size of each read.
 
     Attributes:
         remote_address: ``host:port`` of the client.

@@ -35,7 +35,7 @@ class GrpcServer:
         begin: Finds what serves a call.
         tls: Certificate with ALPN ``h2``, and whether plain text is served.
         limits: Bounds, as for remoting.
-        busy_poll: Of the loop; told of each read.
+        busy_poll: Decides whether the loop polls; it gets the size of each read.
 
     Attributes:
         connections: Those that are open.

@@ -34,7 +34,7 @@ class RemotingServer:
         tls: Serves TLS handshakes; without it such connections are closed.
         on_connected: Called with each new connection before its first request.
         frame_directory: Where incomplete large frames are kept; see `FrameFile`.
-        busy_poll: Of the loop; told of each read.
+        busy_poll: Decides whether the loop polls; it gets the size of each read.
 
     Attributes:
         refused_connections: How many were closed at once because ``connections_max`` was reached.

@@ -50,9 +50,9 @@ def answer_next(source) -> None:
 
 def stored_notes(source, *ids: str) -> dict[str, str]:
     """Texts by message id, as the worker has them."""
-    told = []
-    source.ask(ReadLetterNotes(list(ids))).then(told.append, told.append)
-    [page] = told
+    answers = []
+    source.ask(ReadLetterNotes(list(ids))).then(answers.append, answers.append)
+    [page] = answers
     assert isinstance(page, LetterNotePage)
     return dict(zip(page.message_id, page.text, strict=True))
 

@@ -191,25 +191,17 @@ class EmbeddedBroker:
             hold=self._written.hold,
         )
         self.routes = self._name_server.routes
-        self._server = RemotingServer(
+        self._server_at = partial(
+            RemotingServer,
             config.bind_host,
-            config.listen_port,
-            self._handle,
+            handler=self._handle,
             limits=limits,
             tls=tls,
             on_connected=self._connected,
             frame_directory=config.store.root,
             busy_poll=self._busy_poll,
         )
-        self._open_fast_port = partial(
-            open_fast_port,
-            config,
-            self._handle,
-            limits=limits,
-            tls=tls,
-            on_connected=self._connected,
-            busy_poll=self._busy_poll,
-        )
+        self._server = self._server_at(config.listen_port)
 
     # ---- what a start makes known ----
 
@@ -263,7 +255,7 @@ class EmbeddedBroker:
             self._load(NAME_SERVER_FILE, settings.load, NAME_SERVER_RULE, settings.to_json)
             await self._name_server.start()
             await self._server.start()
-            self._fast_server = await self._open_fast_port()
+            self._fast_server = await open_fast_port(self.config.listen_port, self._server_at)
             self._grpc = await open_grpc(self.config, limits=self._limits, busy_poll=self._busy_poll)
             self._show_name_server()
             self._addresses = bound_addresses(self.config, name_server_port=self._name_server.port, port=self._server.port)

@@ -11,44 +11,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from broker_core.config import BrokerConfig, RemotingLimits
 from broker_core.errors import NetworkError
-from broker_core.transport.busy_poll import BusyPoll
-from broker_core.transport.connection import Connection, Handler
 from broker_core.transport.server import RemotingServer
-from broker_core.transport.tls import TlsServer
 
 logger = logging.getLogger(__name__)
 
 BELOW = 2
 
 
-async def open_fast_port(
-    config: BrokerConfig,
-    handler: Handler,
-    *,
-    limits: RemotingLimits | None,
-    tls: TlsServer | None,
-    on_connected: Callable[[Connection], None],
-    busy_poll: BusyPoll | None = None,
-) -> RemotingServer | None:
+async def open_fast_port(listen_port: int, server_at: Callable[[int], RemotingServer]) -> RemotingServer | None:
     """Listen on the second port; None if the first port was not chosen (0), or the second cannot be bound.
 
     A failure does not stop the broker: few clients use this port.
+
+    Args:
+        listen_port: The first port, as it was chosen.
+        server_at: Makes the broker's server for a port.
     """
-    port = config.listen_port - BELOW
+    port = listen_port - BELOW
     if port <= 0:
         return None
-    server = RemotingServer(
-        config.bind_host,
-        port,
-        handler,
-        limits=limits,
-        tls=tls,
-        on_connected=on_connected,
-        frame_directory=config.store.root,
-        busy_poll=busy_poll,
-    )
+    server = server_at(port)
     try:
         await server.start()
     except NetworkError as error:

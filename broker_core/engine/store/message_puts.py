@@ -23,9 +23,7 @@ from broker_core.engine.store.results import Arrival, PutResult, PutStatus
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.engine.store.write_gate import WriteRefusal
 from broker_core.native.library import Library
-from broker_core.native.queue_rows import (
-    OPEN_AS,
-)
+from broker_core.native.queue_rows import OPEN_AS
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import TopicField, host_flags, topic_field
@@ -97,9 +95,6 @@ class MessagePuts:
         self._parts = parts
         self._commit_log = parts.commit_log
         self._queues = parts.queues
-        self._rows = parts.queues.rows
-        self._table = parts.queues.rows.table
-        self._tails = parts.queues.rows.tails
         self._writer = parts.writer
         self._gate = parts.gate
         self._lock = parts.lock
@@ -142,7 +137,7 @@ class MessagePuts:
         ):
             return _ILLEGAL
         if self._puts_have_extras:
-            return self._put_with_extras(message, target)
+            return self._finish_extra(target.queue, partial(self._extra_put.put, message, target.queue, target.topic))
         tags = target.tags
         sys_flag = host_flags(message) if message.born_host.is_v6 or message.store_host.is_v6 else message.sys_flag & _NOT_HOST
         code = tags.last_code if properties.endswith(tags.end) else tags.code(properties)
@@ -223,10 +218,6 @@ class MessagePuts:
         target.queue = self._queues.get_or_add(*key)
         self._put_queues[key] = target
         return target.queue
-
-    def _put_with_extras(self, message: MessageToStore, target: _Queue) -> PutResult:
-        # Apart from `put`, as a closure there would make each use of its variables slower.
-        return self._finish_extra(target.queue, lambda: self._extra_put.put(message, target.queue, target.topic))
 
     def _finish_extra(self, queue: ConsumeQueue, put: Callable[[], tuple[PutResult, list[Arrival]]]) -> PutResult:
         try:

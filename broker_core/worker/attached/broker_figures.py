@@ -2,15 +2,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from broker_core.cluster.link import V5
 from broker_core.protocol.addresses import address_of, host_of
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
 from broker_core.worker.attached.delay_levels import BrokerLevels
-
-VERSION_5 = 413
-"""Ordinal of 5.0.0."""
 
 
 class ReadsOfOthers:
@@ -125,7 +123,7 @@ class BrokerFigures:
     def counts_system_reads(self) -> bool:
         """Whether ``msgGetTotalTodayNow`` counts pulls of system topics: that of 5.x does not, except for Orbit's brokers."""
         version = whole_number(self.runtime.get("brokerVersion"))
-        return version is None or version < VERSION_5 or any(key.startswith("orbit") for key in self.config)
+        return version is None or version < V5 or any(key.startswith("orbit") for key in self.config)
 
     @property
     def grpc_address(self) -> str:

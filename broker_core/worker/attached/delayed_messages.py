@@ -49,9 +49,9 @@ async def list_delayed(link: ClusterLink, figures: ClusterFigures, query: ListDe
     wanted = (lost.one(name, level.read, within_ms=link.settings.page_ms) for name in level.wanted)
     await asyncio.gather(*wanted)
     lost.check(level.is_read)
-    told = delayed_messages(query.level, level.page(brokers))
+    page = delayed_messages(query.level, level.page(brokers))
     first, end = level.parts(brokers)
-    return replace(told, notice=" ".join(filter(None, (told.notice, lost.notice()))), part_first=first, part_end=end)
+    return replace(page, notice=" ".join(filter(None, (page.notice, lost.notice()))), part_first=first, part_end=end)
 
 
 class _Level:
@@ -128,9 +128,9 @@ class _Level:
         """Bounds of what each broker has, as shown offsets, without brokers that have nothing; empty for a single broker."""
         if len(brokers) == 1:
             return [], []
-        told = [(self._first(name), *self._spans[name]) for name in brokers if name in self._spans]
-        having = [(first + begin, first + end) for first, begin, end in told if begin < end]
-        return [begin for begin, _end in having], [end for _begin, end in having]
+        spans = [(self._first(name), *self._spans[name]) for name in brokers if name in self._spans]
+        filled = [(first + begin, first + end) for first, begin, end in spans if begin < end]
+        return [begin for begin, _end in filled], [end for _begin, end in filled]
 
     def _first(self, broker: str) -> int:
         return self._link.numbers.number_of(broker) << _OFFSET_BITS
