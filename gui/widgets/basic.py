@@ -130,12 +130,22 @@ class WrappedLabel(PlainLabel):
 
 
 class ElidedLabel(PlainLabel):
-    """A one-line text that is cut with an ellipsis; the tool tip then has all of it."""
+    """A one-line text that is cut with an ellipsis; the tool tip then has all of it.
 
-    def __init__(self, text: str = "", role: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+    Args:
+        text: The whole text.
+        role: Its role in the style.
+        mode: Where it is cut.
+        least: Width in px below which a text that has no room is left out, because some letters say nothing.
+    """
+
+    def __init__(
+        self, text: str = "", role: str = "", *, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight, least: int = 0
+    ) -> None:
         super().__init__()
         self._whole = text
         self._mode = mode
+        self._least = least
         self.setFont(text_font(*_ROLE_FONTS.get(role, (Size.BODY, QFont.Weight.Normal))))
         if role:
             self.setProperty("role", role)
@@ -162,6 +172,8 @@ class ElidedLabel(PlainLabel):
 
     def _elide(self) -> None:
         shown = QFontMetrics(self.font()).elidedText(self._line(), self._mode, max(self.width(), 24))
+        if shown != self._line() and self.width() < self._least:
+            shown = ""
         super().setText(shown)
         self.setToolTip(tip_text(self._whole) if shown != self._whole else "")
 

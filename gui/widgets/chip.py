@@ -8,6 +8,7 @@ from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Size, State
 from gui.widgets.paint import chip_width, paint_chip, paint_dot
 from gui.widgets.repaint import Drawn
+from gui.words.plain_text import tip_text
 
 
 class Chip(Drawn):
@@ -17,6 +18,7 @@ class Chip(Drawn):
         super().__init__(theme)
         self.text = text
         self.state = state
+        self._is_brief = False
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(text)
 
@@ -29,12 +31,29 @@ class Chip(Drawn):
             self.updateGeometry()
             self.update()
 
+    def set_brief(self, *, is_brief: bool) -> None:
+        """Show the glyph alone, or the word too; the word stays the accessible name and is then the tool tip."""
+        if is_brief != self._is_brief:
+            self._is_brief = is_brief
+            self.updateGeometry()
+            self.update()
+        self.setToolTip(tip_text(self.text) if is_brief else "")
+
+    @property
+    def whole_width(self) -> int:
+        """Width with the word, px."""
+        return chip_width(self.text, self.state)
+
+    @property
+    def shown_text(self) -> str:
+        return "" if self._is_brief else self.text
+
     def sizeHint(self) -> QSize:
-        return QSize(chip_width(self.text, self.state), Size.CHIP)
+        return QSize(chip_width(self.shown_text, self.state), Size.CHIP)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_chip(painter, QPointF(0, self.height() / 2), self.text, self.state, self._theme.tokens)
+        paint_chip(painter, QPointF(0, self.height() / 2), self.shown_text, self.state, self._theme.tokens)
         painter.end()
 
 

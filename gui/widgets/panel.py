@@ -21,6 +21,8 @@ from gui.words.text import UNKNOWN, tr
 SPARKLINE_WIDTH_MIN = 36
 TITLE_WIDTH_KEPT = 180
 """Of a title, px; a longer one is cut in its middle where there is no room."""
+SUBTITLE_WIDTH_LEAST = 72
+"""Of a part of a subtitle, px."""
 HEAD_HEIGHT = 36
 """Of the title line of a panel, px."""
 TERM = "term"
@@ -37,7 +39,7 @@ class Panel(QFrame):
         self._head = QWidget()
         self._head.setFixedHeight(HEAD_HEIGHT)
         self._heading = ElidedLabel(role="panel-title", mode=Qt.TextElideMode.ElideMiddle)
-        self._subtitle = ElidedLabel(subtitle, "caption")
+        self._subtitle = ElidedLabel(subtitle, "caption", least=SUBTITLE_WIDTH_LEAST)
         self._line = row(self._heading, (self._subtitle, 1), margins=(12, 0, 12, 0))
         self._head.setLayout(self._line)
         self._outer = column(self._head, spacing=0, margins=(1, 1, 1, 1))

@@ -40,6 +40,7 @@ from gui.views.overview.flow_scene import BAND_WIDTH_MAX, BAND_WIDTH_MIN, FlowSc
 from gui.views.overview.tables_part import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
+from gui.widgets.basic import ElidedLabel
 from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
@@ -209,6 +210,28 @@ def test_as_many_alerts_are_listed_as_there_is_room_for(make_view, qtbot, monkey
     assert view.panels.make().attention.subtitle.startswith("4 open")
     view.resize(QSize(1232, 795))
     qtbot.waitUntil(lambda: all(row.isVisible() for row in rows))
+
+
+def test_what_an_alert_says_is_whole_in_a_narrow_window(make_view, qtbot):
+    """Chips then have a glyph only, because the figure is the news."""
+    view = make_view(FakeSource())
+    rows = view.panels.make().attention.rows
+    for width, is_whole in ((1600, True), (1072, False), (1600, True)):
+        view.resize(QSize(width, 695))
+        qtbot.waitUntil(lambda is_whole=is_whole: [bool(line.chip.shown_text) for line in rows[:2]] == [is_whole] * 2)
+        assert [line.title.text() for line in rows[:2]] == [line.title.whole_text() for line in rows[:2]]
+    assert [line.chip.accessibleName() for line in rows[:2]] == ["Warning", "Warning"]
+
+
+def test_a_subtitle_of_which_some_letters_would_be_left_is_left_out(make_view, qtbot):
+    view = make_view(FakeSource())
+    throughput = view.panels.make().throughput
+    view.resize(QSize(1600, 695))
+    subtitle = throughput.subtitle
+    qtbot.waitUntil(lambda: subtitle in {label.text() for label in throughput.findChildren(ElidedLabel)})
+    view.resize(QSize(1072, 695))
+    qtbot.waitUntil(lambda: not any("…" in label.text() for label in throughput.findChildren(ElidedLabel)))
+    assert throughput.subtitle == subtitle
 
 
 def test_tiles_show_the_figures_of_the_state(make_view):

@@ -111,6 +111,12 @@ class AttentionPanel(Panel):
         shown = self._alerts[: min(room, ROWS_SHOWN)]
         for line, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
             line.show_alert(alert, self._now_ms)
+        # The glyph and the colour of a chip say what its word says, and the end of a title is the figure.
+        margins = self.content.contentsMargins()
+        width = self.contentsRect().width() - margins.left() - margins.right()
+        is_tight = any(line.whole_width > width for line in self.rows[: len(shown)])
+        for line in self.rows:
+            line.chip.set_brief(is_brief=is_tight)
 
     def _show(self) -> None:
         center = self._context.alerts
@@ -210,7 +216,8 @@ class _Row(QWidget):
         self.button.setProperty("role", "small")
         self.button.setMinimumWidth(BUTTON_WIDTH_MIN)
         self.button.clicked.connect(lambda _checked=False: self._clicked())
-        self.setLayout(row(self.chip, (column(self.title, self.reason, spacing=0), 1), self.button, margins=(0, 4, 0, 4)))
+        self._line = row(self.chip, (column(self.title, self.reason, spacing=0), 1), self.button, margins=(0, 4, 0, 4))
+        self.setLayout(self._line)
 
     def _clicked(self) -> None:
         if self._alert is not None:
@@ -233,3 +240,9 @@ class _Row(QWidget):
         self.reason.setText(tr("for {time} · {reason}", time=self.age, reason=reason))
         self.setToolTip(tip_text(f"{title}\n{reason}"))
         self.button.setText(tr(VERBS.get(alert_place(alert)[0], "Show")))
+
+    @property
+    def whole_width(self) -> int:
+        """Width in which nothing of the title is cut, px."""
+        beside = self.button.sizeHint().expandedTo(self.button.minimumSize()).width() + 2 * self._line.spacing()
+        return self.chip.whole_width + self.title.sizeHint().width() + beside
