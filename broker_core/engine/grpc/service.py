@@ -66,7 +66,7 @@ class GrpcService:
         self._dispatcher = dispatcher
         self._access = access
         bridge = Bridge(dispatcher.handle_trusted)
-        self.leases = Leases(state, bridge)
+        self.leases = Leases(state, bridge, dispatcher.pop.acks.renewed)
         transactions = Transactions(state, bridge)
         self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left, asked=transactions.asked)
         self._sends = Sends(state, dispatcher.send, self.clients, transactions)
