@@ -108,6 +108,7 @@ def test_go(tmp_path, tmp_path_factory, home):  # [3]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_200)  # its build takes up to 800 s, and a real broker with its proxy a minute
 def test_rust(tmp_path, tmp_path_factory, home):
     """Its SDK has no push consumer."""
     found = results(tmp_path, lambda: rust_program(tmp_path_factory.mktemp("rust-sdk"), home, "sdk_cases"))

@@ -18,7 +18,7 @@ from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts
 from broker_core.engine.grpc.handles import Delivery, handle_text
 from broker_core.engine.grpc.incoming import ms_of
 from broker_core.engine.grpc.leases import Leases
-from broker_core.engine.grpc.names_check import checked_group, checked_topic
+from broker_core.engine.grpc.names_check import check_pair, checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
@@ -98,6 +98,7 @@ class Receives:
         client = self._clients.consumer(caller, request)
         poll_ms = _poll_ms(caller, client, request)
         topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
+        check_pair(group, topic)
         invisible_ms = _invisible_ms(request)
         expression = request.filter_expression
         tags: frozenset[str] = frozenset()

@@ -339,3 +339,43 @@ def test_a_client_whose_stream_was_ended_is_gone_soon(broker):
         assert broker.members("OddEnded") == [client.client_id]
         broker.move(31)
         assert broker.members("OddEnded") == []
+
+
+# ---- names, filters, keys ----
+
+
+def test_names_whose_retry_topic_would_be_too_long_are_refused(broker, client):
+    group, topic = "g" * 200, broker.topic("t" * 127, 1)
+    client.send(message(topic))
+    received = client.receive(group, topic)
+    assert (code_of(received), "247 characters together" in received.status.message) == ("ILLEGAL_CONSUMER_GROUP", True)
+    with RawClient(broker.port) as other, pytest.raises(grpc.RpcError) as refused:
+        other.announce_consumer(group, topic)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "247 characters together" in refused.value.details()
+    assert broker.members(group) == []
+
+
+@pytest.mark.parametrize("count", [120, 128])
+def test_names_whose_retry_topic_just_fits_come_again(broker, client, count):
+    group, topic = "G" * count, broker.topic("T" * (247 - count), 1)
+    broker.group(client, group, topic)
+    client.send(message(topic))
+    assert len(client.receive(group, topic).messages) == 1
+    broker.move(16)
+    client.announce_consumer(group, topic)
+    assert [one.system_properties.delivery_attempt for one in client.receive(group, topic, poll=10).messages] == [2]
+
+
+def test_a_filter_too_long_to_wait_with_is_refused_for_good(client):
+    wanted = pb.FilterExpression(type=pb.TAG, expression="A" * 5_000)
+    received = client.receive(GROUP, "Odd", filter_expression=wanted)
+    assert (code_of(received), "5,000 characters" in received.status.message) == ("ILLEGAL_FILTER_EXPRESSION", True)
+
+
+@pytest.mark.parametrize(("keys", "expected"), [([""], []), (["", "k", ""], ["k"])])
+def test_empty_keys_are_none(broker, client, keys, expected):
+    topic, group = broker.topic(f"Keys{len(keys)}", 1), f"KeysGroup{len(keys)}"
+    broker.group(client, group, topic)
+    assert code_of(client.send(message(topic, keys=keys))) == "OK"
+    assert [list(one.system_properties.keys) for one in client.receive(group, topic).messages] == [expected]
