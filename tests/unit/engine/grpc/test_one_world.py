@@ -12,6 +12,8 @@ from broker_core.client.push_consumer import ConsumeFrom, ConsumeResult, PushCon
 from broker_core.config import ClientConfig
 from broker_core.protocol.codes import RequestCode
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.message.record import read_head
+from broker_core.protocol.names import HALF_TOPIC
 from tests.support.grpc_broker import ack, grpc_broker, handle_of
 from tests.support.grpc_stub import RawClient, message, resource
 from tests.support.pop_consumer import PopConsumer
@@ -247,3 +249,47 @@ def test_a_retry_of_remoting_comes_to_grpc_and_the_other_way_round(broker, clien
 
     broker.move(16)
     assert on_loop(broker, pop()) == [(b"fails", 2)]
+
+
+@pytest.mark.parametrize("first", ["gRPC", "remoting"])
+@pytest.mark.parametrize("decision", ["commit", "roll back"])
+def test_a_transaction_is_decided_once_by_either_protocol(broker, client, first, decision):
+    topic, group = broker.topic(f"Decided{first}{decision[:4]}", 1), f"Deciders{first}{decision[:4]}"
+    half = client.send(message(topic, b"decided", message_type=pb.TRANSACTION)).entries[0]
+    opposite = {"commit": "roll back", "roll back": "commit"}[decision]
+    ways = {"gRPC": end_by_grpc, "remoting": end_by_remoting}
+    place = half_place(broker, half)
+    ways.pop(first)(broker, client, topic, half, place, decision)
+    ((_, other),) = ways.items()
+    other(broker, client, topic, half, place, decision)
+    other(broker, client, topic, half, place, opposite)
+    broker.group(client, group, topic)
+    assert client.receive(group, topic, count=32).bodies == ([b"decided"] if decision == "commit" else [])
+
+
+def half_place(broker, half):
+    """Queue offset and physical offset of a half message."""
+    (record,) = broker.running.broker.store.get_messages(HALF_TOPIC, 0, half.offset, 1).records
+    return half.offset, read_head(record, 0).physical_offset
+
+
+def end_by_grpc(_broker, client, topic, half, _place, decision):
+    resolution = {"commit": pb.COMMIT, "roll back": pb.ROLLBACK}[decision]
+    request = pb.EndTransactionRequest(
+        topic=resource(topic), message_id=half.message_id, transaction_id=half.transaction_id, resolution=resolution
+    )
+    client.call("EndTransaction", request)
+
+
+def end_by_remoting(broker, _client, topic, half, place, decision):
+    """As Java does it: one way, so that a refusal does not matter."""
+    fields = {
+        "producerGroup": topic,
+        "tranStateTableOffset": str(place[0]),
+        "commitLogOffset": str(place[1]),
+        "commitOrRollback": {"commit": "8", "roll back": "12"}[decision],
+        "fromTransactionCheck": "false",
+        "msgId": half.message_id,
+        "transactionId": half.transaction_id,
+    }
+    broker.serve(RequestCode.END_TRANSACTION, **fields)
