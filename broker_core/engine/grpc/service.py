@@ -27,7 +27,6 @@ from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
 from broker_core.engine.grpc.transactions import Transactions
 from broker_core.engine.processors.dispatcher import Dispatcher
-from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.grpc.framing import GrpcStatus
@@ -120,9 +119,10 @@ class GrpcService:
         self.leases.renewals.stop()
         self.clients.remove_all()
 
-    def forget(self, peer: Peer) -> None:
+    def forget(self, peer: CallPeer) -> None:
         """Drop the held request of a call that is cancelled."""
         self._dispatcher.pop.forget(peer)
+        self._receives.forget(peer)
 
     def caller(self, call: GrpcCall) -> Caller:
         """Who makes a call.

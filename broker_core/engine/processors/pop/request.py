@@ -40,7 +40,7 @@ ANY_QUEUE = -1
 INIT_MIN = 0
 
 _PARSED_EXPRESSIONS = 4096
-_REMEMBERED_CHARS_MAX = 256
+REMEMBERED_CHARS_MAX = 256
 """Longer expressions are parsed for each request, because they could fill the memory."""
 
 _REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
@@ -76,7 +76,7 @@ class PopRequest:
         fields = self.command.ext_fields
         chars = sum(map(len, fields.values()))
         expression = fields.get("exp") or ""
-        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > _REMEMBERED_CHARS_MAX else 0
+        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > REMEMBERED_CHARS_MAX else 0
         return _REQUEST_BYTES + _FIELD_BYTES * len(fields) + _CHAR_BYTES * chars + len(self.command.body) + own_filter
 
 
@@ -120,7 +120,7 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
 def _fitting(request: PopRequest) -> PopRequest:
     """A request that may wait for a message. Refused as full, a client would repeat it at once and without end."""
     characters = len(request.command.ext_fields.get("exp") or "")
-    if characters > _REMEMBERED_CHARS_MAX and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
+    if characters > REMEMBERED_CHARS_MAX and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
         raise _parse_failed(f"a filter of {characters:,} characters is too long for a request that waits: shorten it")
     return request
 
@@ -251,7 +251,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
     if kind == SQL92 and not state.config.property_filter:
         refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
-        parse = _parsed if len(expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
+        parse = _parsed if len(expression or "") <= REMEMBERED_CHARS_MAX else _parsed.__wrapped__
         return parse(topic, expression, kind)
     except CodecError as error:
         raise _parse_failed(error.message) from error
@@ -261,7 +261,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
 def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
     # Each pop sends its expression.
     if kind == SQL92:
-        is_short = len(expression or "") <= _REMEMBERED_CHARS_MAX
+        is_short = len(expression or "") <= REMEMBERED_CHARS_MAX
         return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(expression or ""))
     return tag_filter(topic, parse_subscription(topic, expression))
 

@@ -367,10 +367,27 @@ def test_names_whose_retry_topic_just_fits_come_again(broker, client, count):
     assert [one.system_properties.delivery_attempt for one in client.receive(group, topic, poll=10).messages] == [2]
 
 
-def test_a_filter_too_long_to_wait_with_is_refused_for_good(client):
-    wanted = pb.FilterExpression(type=pb.TAG, expression="A" * 5_000)
+@pytest.mark.parametrize("characters", [5_000, 70_000])
+def test_a_filter_too_long_to_wait_with_is_refused_for_good(client, characters):
+    wanted = pb.FilterExpression(type=pb.TAG, expression="A" * characters)
     received = client.receive(GROUP, "Odd", filter_expression=wanted)
-    assert (code_of(received), "5,000 characters" in received.status.message) == ("ILLEGAL_FILTER_EXPRESSION", True)
+    assert code_of(received) == "ILLEGAL_FILTER_EXPRESSION"
+    assert f"{characters:,} characters" in received.status.message
+
+
+def test_waiting_requests_of_a_connection_have_long_filters_up_to_a_bound(broker, client):
+    broker.group(client, "LongFilters", broker.topic("LongFilters", 1))
+    bodies = [pb.FilterExpression(type=pb.TAG, expression=letter * 2_500) for letter in "ABCDEF"]
+    requests = [receive_request("LongFilters", "LongFilters", poll=20, filter_expression=one) for one in bodies]
+    waiting = [client.start_receive(request) for request in requests]
+    wait_until(lambda: broker.held() == len(waiting))
+    long = pb.FilterExpression(type=pb.TAG, expression="G" * 2_500)
+    assert code_of(client.receive("LongFilters", "LongFilters", filter_expression=long)) == "TOO_MANY_REQUESTS"
+    assert code_of(client.receive("LongFilters", "LongFilters")) == "MESSAGE_NOT_FOUND"
+    for stream in waiting:
+        stream.cancel()
+    wait_until(lambda: not broker.held())
+    assert code_of(client.receive("LongFilters", "LongFilters", filter_expression=long)) == "MESSAGE_NOT_FOUND"
 
 
 @pytest.mark.parametrize(("keys", "expected"), [([""], []), (["", "k", ""], ["k"])])
