@@ -1,17 +1,18 @@
 """The SDKs of RocketMQ 5 over gRPC, unmodified and in their default settings (docs/spec/grpc.md §11, 3).
 
-They run against our broker, or with ORBIT_INTEROP_PEER=5.3.3 against a real one with its proxy, where Node may hang at its
-start (docs/spec/grpc.md §6.1).
+They run against our broker, or with ORBIT_INTEROP_PEER=5.3.3 against a real one with its proxy: OPEN_ON_A_PROXY has what may
+differ there.
 """
 
 import asyncio
+import os
 
 import pytest
 
 from broker_core.client.admin import AdminClient
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from tests.support.grpc_stub import RawClient, resource
-from tests.support.interop_target import running_grpc_target
+from tests.support.interop_target import PEER_VARIABLE, running_grpc_target
 from tests.support.sdk_programs import go_sdk_program, java_program, node_program, python_program, rust_program
 from tests.support.waiting import wait_until
 
@@ -31,6 +32,12 @@ EVERY = {
     "dead": "dies [1,2]",
     "transactions": "commit,orphan",
 }
+OPEN_ON_A_PROXY = {
+    # Node loses settings that arrive while it waits for the route of a second topic, and then waits for them without end
+    # (docs/spec/grpc.md §6.1). Our broker sends them again, a proxy does not.
+    "node": ("start",),
+}
+"""Language → cases whose result on a real proxy is one thing or another."""
 
 
 @pytest.fixture
@@ -66,7 +73,13 @@ def results(folder, make_program):
                 wait_until(lambda asked=asked: client.call("QueryRoute", asked).status.code == pb.OK)
         found = program.results(grpc)
     assert program.faults() == []
-    return found
+    return settled(found, program.language)
+
+
+def settled(cases, language):
+    """Results without those that a real proxy leaves open, where they come from one."""
+    left_open = OPEN_ON_A_PROXY.get(language, ()) if PEER_VARIABLE in os.environ else ()
+    return {name: value for name, value in cases.items() if name not in left_open}
 
 
 def expected(fields, delay, *left_out):
@@ -85,7 +98,7 @@ def test_python(tmp_path, tmp_path_factory, home):  # [3]
 
 def test_node(tmp_path, tmp_path_factory, home):  # [3]
     found = results(tmp_path, lambda: node_program(tmp_path_factory.mktemp("node-sdk"), home, "sdk_cases"))
-    assert found == expected("T 2 red", "late true") | {"errors": "0"}
+    assert found == settled(expected("T 2 red", "late true") | {"errors": "0", "start": "true"}, "node")
 
 
 @pytest.mark.slow
@@ -95,6 +108,7 @@ def test_go(tmp_path, tmp_path_factory, home):  # [3]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_200)  # its build takes up to 800 s, and a real broker with its proxy a minute
 def test_rust(tmp_path, tmp_path_factory, home):
     """Its SDK has no push consumer."""
     found = results(tmp_path, lambda: rust_program(tmp_path_factory.mktemp("rust-sdk"), home, "sdk_cases"))

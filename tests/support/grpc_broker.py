@@ -61,18 +61,22 @@ class GrpcBroker:
         self.administer(RequestCode.DELETE_TOPIC_IN_BROKER, topic=name)
 
     def administer(self, code: RequestCode, **fields: str) -> None:
-        """Have a request of an administrator served."""
+        """Have a request of an administrator served well."""
+        found = self.serve(code, **fields)
+        assert found.code == ResponseCode.SUCCESS, found.remark
 
-        async def serve() -> None:
+    def serve(self, code: RequestCode, **fields: str) -> RemotingCommand:
+        """The answer to a request of remoting."""
+
+        async def serve() -> RemotingCommand:
             serving = self.running.broker._loaded
             assert serving is not None
             later: asyncio.Future[RemotingCommand] = asyncio.get_running_loop().create_future()
             peer = CallPeer("127.0.0.1:1", LanguageCode.JAVA, later.set_result)
             answer = serving.dispatcher.handle_trusted(peer, RemotingCommand(code, fields))
-            found = await later if answer is None else answer
-            assert found.code == ResponseCode.SUCCESS, found.remark
+            return await later if answer is None else answer
 
-        self.running.thread.call(serve())
+        return self.running.thread.call(serve())
 
     def produced(self, client: RawClient) -> list[str]:
         """Topics of which a client counts as a producer, sorted."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import Asked, CommandStream, GrpcClient
-from broker_core.engine.grpc.names_check import checked_group, checked_topic
+from broker_core.engine.grpc.names_check import check_pair, checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, refuse
 from broker_core.engine.grpc.outgoing import duration
 from broker_core.engine.processors.client_processor import ClientProcessor
@@ -97,7 +97,9 @@ class GrpcClients:
             for topic in settings.publishing.topics:
                 checked_topic(topic)
         elif settings.HasField("subscription"):
-            checked_group(settings.subscription.group)
+            group = checked_group(settings.subscription.group)
+            for entry in settings.subscription.subscriptions:
+                check_pair(group, checked_topic(entry.topic))
         else:
             refuse(pb.BAD_REQUEST, "there is no publishing or subscription data in settings")
         data = self._consumer_data(settings)

@@ -96,8 +96,9 @@ def _own_properties(system: pb.SystemProperties, topic: str, born_host: str, bor
     }
     if system.tag:
         found[props.TAGS] = system.tag
-    if system.keys:
-        found[props.KEYS] = props.KEY_SEPARATOR.join(system.keys)
+    keys = props.KEY_SEPARATOR.join(filter(None, system.keys))
+    if keys:
+        found[props.KEYS] = keys
     if system.message_group:
         found[SHARDING_KEY] = system.message_group
     if system.HasField("delivery_timestamp"):
@@ -155,7 +156,7 @@ def _check_properties(message: pb.Message) -> None:
             refuse(pb.ILLEGAL_MESSAGE_PROPERTY_KEY, "the key and the value of a property cannot be empty")
     _check_tag(system)
     for key in system.keys:
-        if not key.strip():
+        if key and not key.strip():
             refuse(pb.ILLEGAL_MESSAGE_KEY, "key cannot be the char sequence of whitespace")
         _check_text(key, pb.ILLEGAL_MESSAGE_KEY, "key")
     texts: Iterable[str] = (*user, *user.values(), system.tag, *system.keys)

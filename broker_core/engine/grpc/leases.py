@@ -18,6 +18,7 @@ from broker_core.engine.grpc.incoming import ms_of
 from broker_core.engine.grpc.names_check import checked_group, checked_topic
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, common_status, refuse, status_of
 from broker_core.engine.grpc.renewals import GIVEN_BACK_MS, Renewal, Renewals
+from broker_core.engine.processors.pop.ack_processor import RENEWAL
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError
 from broker_core.protocol.codes import RequestCode, ResponseCode
@@ -33,13 +34,16 @@ FORWARD_MS: Final = 10_000
 """A message whose dead letter cannot be stored comes again after this time."""
 
 Answered = Callable[[RemotingCommand], None]
+Renewed = Callable[[str, str, ReceiptHandle], ReceiptHandle | None]
+"""As `AckProcessor.renewed`."""
 
 
 class Leases:
     """Serves AckMessage, ChangeInvisibleDuration and ForwardMessageToDeadLetterQueue. For the loop's thread."""
 
-    def __init__(self, state: BrokerState, bridge: Bridge) -> None:
+    def __init__(self, state: BrokerState, bridge: Bridge, renewed: Renewed) -> None:
         self._state = state
+        self._renewed_handle = renewed
         self._bridge = bridge
         self.renewals = Renewals(self._renew)
 
@@ -77,7 +81,11 @@ class Leases:
         Raises:
             CallRefusedError: It is no handle, its time is over, or its topic is deleted.
         """
-        delivery = Delivery(group, topic, self.renewals.take(group, text) or parsed_handle(text))
+        handle = self.renewals.take(group, text)
+        if handle is None:  # renewed by an earlier process, or not at all
+            first = parsed_handle(text)
+            handle = self._renewed_handle(group, topic, first) or first
+        delivery = Delivery(group, topic, handle)
         if delivery.visible_ms <= self._state.clock():
             refuse(pb.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
         if delivery.real_topic not in self._state.topics:
@@ -177,7 +185,7 @@ class Leases:
 
     def _renew(self, renewal: Renewal, invisible_ms: int) -> None:
         client = renewal.client
-        fields = renewal.delivery.fields | {"invisibleTime": str(invisible_ms)}
+        fields = renewal.delivery.fields | {"invisibleTime": str(invisible_ms), RENEWAL: "true"}
         peer = CallPeer(client.remote_address, client.language, partial(self._renewed, renewal))
         self._bridge.ask(peer, RequestCode.CHANGE_MESSAGE_INVISIBLETIME, fields)
 

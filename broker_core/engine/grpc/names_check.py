@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from broker_core.engine.grpc.outcome import refuse
+from broker_core.engine.processors.pop.request import pair_fault
 from broker_core.protocol import names
 from broker_core.protocol.grpc import messaging_pb2 as pb
 
@@ -37,6 +38,17 @@ def _topic_fault(name: str) -> str | None:
     if (is_system or name.startswith(names.SYSTEM_PREFIX)) and name not in _PLAIN_TOPICS:
         return "cannot access system topic"
     return None
+
+
+def check_pair(group: str, topic: str) -> None:
+    """Check that a group can consume a topic.
+
+    Raises:
+        CallRefusedError: Their names are too long together.
+    """
+    fault = pair_fault(group, topic)
+    if fault is not None:
+        refuse(pb.ILLEGAL_CONSUMER_GROUP, fault)
 
 
 def checked_group(resource: pb.Resource) -> str:

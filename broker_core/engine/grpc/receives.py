@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,10 +18,11 @@ from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts
 from broker_core.engine.grpc.handles import Delivery, handle_text
 from broker_core.engine.grpc.incoming import ms_of
 from broker_core.engine.grpc.leases import Leases
-from broker_core.engine.grpc.names_check import checked_group, checked_topic
+from broker_core.engine.grpc.names_check import check_pair, checked_group, checked_topic
 from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
+from broker_core.engine.processors.pop.request import REMEMBERED_CHARS_MAX
 from broker_core.engine.tables.state import BrokerState
 from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import GroupConfig
@@ -32,7 +33,7 @@ from broker_core.protocol.grpc.framing import GrpcStatus
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.popped import popped_messages
 from broker_core.protocol.message.receipt_handle import ReceiptHandle
-from broker_core.transport.grpc_connection import GrpcCall
+from broker_core.transport.grpc_connection import GrpcCall, GrpcConnection
 
 POLL_MS_MIN: Final = 5_000
 POLL_MS_MAX: Final = 20_000
@@ -40,6 +41,8 @@ INVISIBLE_MS_MIN: Final = 10_000
 INVISIBLE_MS_MAX: Final = 43_200_000
 EARLY_MS: Final = 200
 """A poll ends so long before its client gives up."""
+FILTERS_CHARS_MAX: Final = 16_384
+"""Characters of the long filters with which requests of one connection wait, at up to 128 bytes each."""
 UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024
 """Unsent bytes of a connection, beyond which its receives get no message: its client reads slowly."""
 UNSENT_SECONDS: Final = 0.02
@@ -74,6 +77,11 @@ class Receives:
         self._bridge = bridge
         self._clients = clients
         self._leases = leases
+        self._filters = WaitingFilters()
+
+    def forget(self, peer: CallPeer) -> None:
+        """Note that a request waits no more."""
+        self._filters.remove(peer)
 
     def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> CallPeer | None:
         """Answer now or when a message arrives; returns the peer of a request that waits.
@@ -85,12 +93,16 @@ class Receives:
         if request.batch_size <= 0:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
-        peer = CallPeer(
-            caller.address,
-            caller.language,
-            lambda answer: self._answer(call, caller, wanted, answer),
-            call.connection.flush_now,
-        )
+
+        def answered(answer: RemotingCommand) -> None:
+            self._filters.remove(peer)
+            self._answer(call, caller, wanted, answer)
+
+        peer = CallPeer(caller.address, caller.language, answered, call.connection.flush_now)
+        characters = len(request.filter_expression.expression)
+        if not self._filters.add(peer, call.connection, characters):
+            text = f"the filters of a connection's waiting requests have {FILTERS_CHARS_MAX:,} characters at most"
+            refuse(pb.TOO_MANY_REQUESTS, text)
         self._bridge.ask(peer, RequestCode.POP_MESSAGE, self._fields(wanted))
         return peer if peer.answered is not None else None
 
@@ -98,6 +110,7 @@ class Receives:
         client = self._clients.consumer(caller, request)
         poll_ms = _poll_ms(caller, client, request)
         topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
+        check_pair(group, topic)
         invisible_ms = _invisible_ms(request)
         expression = request.filter_expression
         tags: frozenset[str] = frozenset()
@@ -163,6 +176,33 @@ class Receives:
             self._leases.bury(caller, wanted.delivery(handle), stored.physical_offset)
             return False
         return True
+
+
+class WaitingFilters:
+    """Characters of the long filters of waiting requests, by connection; short ones are shared."""
+
+    def __init__(self) -> None:
+        self._characters: Counter[GrpcConnection] = Counter()
+        self._waiting: dict[CallPeer, tuple[GrpcConnection, int]] = {}
+
+    def add(self, peer: CallPeer, connection: GrpcConnection, characters: int) -> bool:
+        """Count a filter; False when those of others leave no room for it. The pop refuses one that is too long alone."""
+        if not REMEMBERED_CHARS_MAX < characters <= FILTERS_CHARS_MAX:
+            return True
+        if self._characters[connection] + characters > FILTERS_CHARS_MAX:
+            return False
+        self._characters[connection] += characters
+        self._waiting[peer] = connection, characters
+        return True
+
+    def remove(self, peer: CallPeer) -> None:
+        """Count a filter no more; does nothing for one that is not counted."""
+        connection, characters = self._waiting.pop(peer, (None, 0))
+        if connection is None:
+            return
+        self._characters[connection] -= characters
+        if not self._characters[connection]:
+            del self._characters[connection]
 
 
 class _Handed(NamedTuple):

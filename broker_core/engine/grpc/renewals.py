@@ -97,10 +97,14 @@ class Renewals:
             self.change(renewal, GIVEN_BACK_MS)
 
     def stop(self) -> None:
-        """Forget deliveries that were not renewed yet: the handle of their client holds until its time, over a restart, too."""
-        for key, renewal in list(self._by_handle.items()):
-            if not renewal.renewals:
-                del self._by_handle[key]
+        """Leave all deliveries to their time: the broker stops. A renewed one may have an hour, and gets a minute.
+
+        The handle of a client holds over a restart, so what it works on does not come again when it acks in time.
+        """
+        for renewal in self._by_handle.values():
+            if renewal.renewals:
+                self.change(renewal, INVISIBLE_MS)
+        self._by_handle.clear()
 
     def changed(self, renewal: Renewal, handle: ReceiptHandle | None) -> None:
         """Note the result of a change: the new handle, or None when it failed."""

@@ -27,7 +27,6 @@ from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
 from broker_core.engine.grpc.transactions import Transactions
 from broker_core.engine.processors.dispatcher import Dispatcher
-from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.grpc.framing import GrpcStatus
@@ -66,7 +65,7 @@ class GrpcService:
         self._dispatcher = dispatcher
         self._access = access
         bridge = Bridge(dispatcher.handle_trusted)
-        self.leases = Leases(state, bridge)
+        self.leases = Leases(state, bridge, dispatcher.pop.acks.renewed)
         transactions = Transactions(state, bridge)
         self.clients = GrpcClients(state, dispatcher.clients, left=self.leases.client_left, asked=transactions.asked)
         self._sends = Sends(state, dispatcher.send, self.clients, transactions)
@@ -120,9 +119,10 @@ class GrpcService:
         self.leases.renewals.stop()
         self.clients.remove_all()
 
-    def forget(self, peer: Peer) -> None:
+    def forget(self, peer: CallPeer) -> None:
         """Drop the held request of a call that is cancelled."""
         self._dispatcher.pop.forget(peer)
+        self._receives.forget(peer)
 
     def caller(self, call: GrpcCall) -> Caller:
         """Who makes a call.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from broker_core.engine.processors.pop.checkpoint import MESSAGES_MAX, CheckpointKey, PopCheckpoint
@@ -20,6 +21,9 @@ from broker_core.protocol.fields import int_field, long_field, text_field
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import parse_object
 from broker_core.protocol.message.receipt_handle import ORDER_REVIVE_QUEUE, ReceiptHandle, parse_handle, real_topic
+
+RENEWAL = "renewal"
+"""Header field of a change that the broker makes by itself for a client that keeps its handle."""
 
 ACKS_MAX = 10_000
 """Bound on the entries of one batch of acks."""
@@ -101,7 +105,8 @@ class AckProcessor:
     def change_invisible_time(self, peer: Peer, command: RemotingCommand) -> RemotingCommand:
         """Change when a message becomes visible again; its old handle is void afterwards.
 
-        A void handle is refused. 5.3.3 accepts it and then sends a message again that was acked.
+        A void handle is refused. 5.3.3 accepts it and then sends a message again that was acked. The handle of a delivery that
+        the broker renews by itself (`RENEWAL`) goes on to name it (`renewed`), because its client has no other.
         """
         invisible_ms = long_field(command.ext_fields, "invisibleTime")
         if not 0 <= invisible_ms <= INVISIBLE_MS_MAX:
@@ -112,7 +117,8 @@ class AckProcessor:
         if handle.is_order:
             pop_time_ms, invisible_ms = self._postpone_in_order(queue, offset, handle, invisible_ms)
         else:
-            pop_time_ms = self._postpone(queue, offset, handle, invisible_ms)
+            is_renewal = command.ext_fields.get(RENEWAL) == "true"
+            pop_time_ms = self._postpone(queue, offset, handle, invisible_ms, is_renewal=is_renewal)
         fields = {
             "popTime": str(pop_time_ms),
             "invisibleTime": str(invisible_ms),
@@ -120,7 +126,22 @@ class AckProcessor:
         }
         return command.reply(ext_fields=fields)
 
-    def _postpone(self, queue: QueueOf, offset: int, handle: ReceiptHandle, invisible_ms: int) -> int:
+    def renewed(self, group: str, topic: str, handle: ReceiptHandle) -> ReceiptHandle | None:
+        """The present handle of a delivery that the broker renewed, from its first one; None for another delivery.
+
+        It is known over a kill, because the checkpoint of each renewal names the first one.
+        """
+        queue = QueueOf(real_topic(group, topic, handle.flag), group, handle.queue_id)
+        found = self._outstanding.ledger.renewed(_key(queue, handle), handle.offset)
+        if found is None:
+            return None
+        key = found.key
+        return replace(
+            handle, start_offset=key.start_offset, pop_time_ms=key.pop_time_ms, invisible_ms=found.invisible_ms,
+            revive_queue=found.revive_queue,
+        )  # fmt: skip
+
+    def _postpone(self, queue: QueueOf, offset: int, handle: ReceiptHandle, invisible_ms: int, *, is_renewal: bool) -> int:
         ledger = self._outstanding.ledger
         old = ledger.get(_key(queue, handle))
         if old is None or offset not in old.pending():
@@ -130,6 +151,7 @@ class AckProcessor:
         while ledger.get(CheckpointKey(*queue, offset, pop_time_ms)) is not None:
             pop_time_ms += 1
         new = PopCheckpoint(CheckpointKey(*queue, offset, pop_time_ms), invisible_ms, (offset,), old.revive_queue)
+        new.first = (old.first or old.key) if is_renewal else None
         if not self._outstanding.hand_out(new, replaces=old):
             why = self._state.store.write_refusal or "too many messages are out"
             refuse(ResponseCode.SYSTEM_ERROR, f"the new invisible time cannot be stored: {why}")

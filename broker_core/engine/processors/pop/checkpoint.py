@@ -1,7 +1,7 @@
 """Checkpoints and acks: the JSON bodies of the revive topic's messages.
 
     ck     {bm bits acked, bn broker, c group, d offsets less so, it invisible ms, n count, pt pop time, q queue, so first
-           offset, t topic}
+           offset, t topic, first [so, pt] of the delivery that this broker renewed, which RocketMQ skips}
     ack    {ao offset, bn, c, pt, q, so, t}
     bAck   {aol offsets, bn, c, pt, q, so, t}
 
@@ -26,6 +26,7 @@ BATCH_ACK_TAG = "bAck"
 MESSAGES_MAX = 32
 """Messages of one checkpoint at most, because its acks are the bits of a 32-bit number."""
 
+_FIRST_NUMBERS = 2
 _SIGN_BIT = 1 << 31
 _ALL_BITS = (1 << 32) - 1
 
@@ -56,6 +57,7 @@ class PopCheckpoint:
         due_ms: When the reviver stores copies of the pending messages.
         log_offset: Offset of the checkpoint in the revive queue; -1 while it is in memory only.
         popped_before: Its messages lie before this place of the commit log, whatever the clock was; 0 if not known.
+        first: Key of the delivery that the broker renewed by itself, whose handle still names the message; None without one.
     """
 
     key: CheckpointKey
@@ -66,6 +68,7 @@ class PopCheckpoint:
     due_ms: int = 0
     log_offset: int = -1
     popped_before: int = 0
+    first: CheckpointKey | None = None
 
     @property
     def revive_time_ms(self) -> int:
@@ -99,6 +102,7 @@ class AckRecord(NamedTuple):
 def encode_checkpoint(checkpoint: PopCheckpoint, broker_name: str) -> bytes:
     key = checkpoint.key
     bits = checkpoint.acked - (1 << 32) if checkpoint.acked & _SIGN_BIT else checkpoint.acked
+    renewed = {} if checkpoint.first is None else {"first": [checkpoint.first.start_offset, checkpoint.first.pop_time_ms]}
     return _compact(
         {
             "bm": bits,
@@ -114,6 +118,7 @@ def encode_checkpoint(checkpoint: PopCheckpoint, broker_name: str) -> bytes:
             "so": key.start_offset,
             "t": key.topic,
         }
+        | renewed
     )
 
 
@@ -136,7 +141,14 @@ def decode_checkpoint(body: bytes, *, revive_queue: int, log_offset: int) -> Pop
     checkpoint = PopCheckpoint(key, _number(value, "it"), offsets, revive_queue, log_offset=log_offset)
     checkpoint.acked = _number(value, "bm") & _ALL_BITS & (1 << len(offsets)) - 1
     checkpoint.due_ms = checkpoint.revive_time_ms
+    checkpoint.first = _first(key, value.get("first"))
     return checkpoint
+
+
+def _first(key: CheckpointKey, value: object) -> CheckpointKey | None:
+    if not isinstance(value, list) or len(value) != _FIRST_NUMBERS or not all(isinstance(number, int) for number in value):
+        return None
+    return key._replace(start_offset=value[0], pop_time_ms=value[1])
 
 
 def encode_ack(ack: AckRecord, broker_name: str) -> bytes:

@@ -50,6 +50,7 @@ class PopLedger:
         self._finished: deque[_Finished] = deque()
         self._unsafe: dict[QueueOf, dict[CheckpointKey, int]] = {}
         self._early: OrderedDict[CheckpointKey, _EarlyAck] = OrderedDict()
+        self._renewed: dict[tuple[CheckpointKey, int], PopCheckpoint] = {}
 
     def __len__(self) -> int:
         return len(self._live)
@@ -61,6 +62,10 @@ class PopLedger:
     def get(self, key: CheckpointKey) -> PopCheckpoint | None:
         """The checkpoint with this key, if live."""
         return self._live.get(key)
+
+    def renewed(self, first: CheckpointKey, offset: int) -> PopCheckpoint | None:
+        """The live checkpoint of a message whose delivery the broker renewed, by the key of that delivery."""
+        return self._renewed.get((first, offset))
 
     def live(self) -> Iterator[PopCheckpoint]:
         return iter(list(self._live.values()))
@@ -75,6 +80,8 @@ class PopLedger:
         if checkpoint.is_done:
             return False
         self._live[checkpoint.key] = checkpoint
+        if checkpoint.first is not None:
+            self._renewed[checkpoint.first, checkpoint.offsets[0]] = checkpoint
         self.schedule(checkpoint, checkpoint.due_ms)
         if checkpoint.log_offset >= 0:
             self._in_log.setdefault(checkpoint.revive_queue, OrderedDict())[checkpoint.log_offset] = None
@@ -97,6 +104,8 @@ class PopLedger:
     def finish(self, checkpoint: PopCheckpoint, physical_end: int) -> None:
         """Remove a checkpoint that is settled according to the log up to ``physical_end``."""
         del self._live[checkpoint.key]
+        if checkpoint.first is not None and self._renewed.get((checkpoint.first, checkpoint.offsets[0])) is checkpoint:
+            del self._renewed[checkpoint.first, checkpoint.offsets[0]]
         if checkpoint.log_offset >= 0:
             self._finished.append(_Finished(checkpoint.revive_queue, checkpoint.log_offset, physical_end))
         else:

@@ -71,7 +71,7 @@ class PopFamily:
         reader = PopQueueReader(state, self.outstanding, self.orders, memory_bytes=memory_bytes)
         self.processor = PopProcessor(state, self.outstanding, reader, chance=chance)
         self._peeks = PeekProcessor(state, self.processor.queues)
-        self._acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)
+        self.acks = AckProcessor(state, self.outstanding, self.orders, freed=self.processor.freed)
         self.assignment = AssignmentProcessor(state, self.modes, changed=self._modes_changed, route=route)
         self._reviver = Reviver(state, self.outstanding)
         self.modes_changed: Callable[[], None] = lambda: None
@@ -83,9 +83,9 @@ class PopFamily:
             RequestCode.POP_MESSAGE: self.processor.pop,
             RequestCode.PEEK_MESSAGE: self._peeks.peek,
             RequestCode.POP_ROLLBACK: _nothing_to_bring_back,
-            RequestCode.ACK_MESSAGE: self._acks.ack,
-            RequestCode.BATCH_ACK_MESSAGE: self._acks.batch_ack,
-            RequestCode.CHANGE_MESSAGE_INVISIBLETIME: self._acks.change_invisible_time,
+            RequestCode.ACK_MESSAGE: self.acks.ack,
+            RequestCode.BATCH_ACK_MESSAGE: self.acks.batch_ack,
+            RequestCode.CHANGE_MESSAGE_INVISIBLETIME: self.acks.change_invisible_time,
             RequestCode.NOTIFICATION: self.processor.notification,
             RequestCode.POLLING_INFO: self.processor.polling_info,
             RequestCode.QUERY_ASSIGNMENT: self.assignment.query,

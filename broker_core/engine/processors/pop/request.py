@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from broker_core.engine.processors.message_filter import EVERYTHING, MessageFilter, sql_filter, tag_filter
+from broker_core.engine.processors.pop.pop_holds import HELD_BYTES_PER_PEER_MAX
 from broker_core.engine.processors.pull_admission import filter_off_remark
 from broker_core.engine.processors.pull_request import filter_bytes
 from broker_core.engine.store.paths import TOPIC_CHARACTERS_MAX
@@ -39,7 +40,7 @@ ANY_QUEUE = -1
 INIT_MIN = 0
 
 _PARSED_EXPRESSIONS = 4096
-_REMEMBERED_CHARS_MAX = 256
+REMEMBERED_CHARS_MAX = 256
 """Longer expressions are parsed for each request, because they could fill the memory."""
 
 _REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
@@ -75,7 +76,7 @@ class PopRequest:
         fields = self.command.ext_fields
         chars = sum(map(len, fields.values()))
         expression = fields.get("exp") or ""
-        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > _REMEMBERED_CHARS_MAX else 0
+        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > REMEMBERED_CHARS_MAX else 0
         return _REQUEST_BYTES + _FIELD_BYTES * len(fields) + _CHAR_BYTES * chars + len(self.command.body) + own_filter
 
 
@@ -99,19 +100,29 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
         refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
-    return PopRequest(
-        command=command,
-        group=group,
-        topic=topic,
-        queue_id=max(queue_id, ANY_QUEUE),
-        count_max=count,
-        invisible_ms=invisible_ms,
-        deadline_ms=deadline_ms,
-        from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
-        order=bool_field(fields, "order"),
-        attempt_id=fields.get("attemptId") or None,
-        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+    return _fitting(
+        PopRequest(
+            command=command,
+            group=group,
+            topic=topic,
+            queue_id=max(queue_id, ANY_QUEUE),
+            count_max=count,
+            invisible_ms=invisible_ms,
+            deadline_ms=deadline_ms,
+            from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
+            order=bool_field(fields, "order"),
+            attempt_id=fields.get("attemptId") or None,
+            wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+        )
     )
+
+
+def _fitting(request: PopRequest) -> PopRequest:
+    """A request that may wait for a message. Refused as full, a client would repeat it at once and without end."""
+    characters = len(request.command.ext_fields.get("exp") or "")
+    if characters > REMEMBERED_CHARS_MAX and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
+        raise _parse_failed(f"a filter of {characters:,} characters is too long for a request that waits: shorten it")
+    return request
 
 
 def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -126,15 +137,17 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
     deadline_ms = _deadline(state, command, "notification")
     _check_readable(state)
     check_queue(state, peer, group, topic, queue_id)
-    return PopRequest(
-        command=command,
-        group=group,
-        topic=topic,
-        queue_id=max(queue_id, ANY_QUEUE),
-        deadline_ms=deadline_ms,
-        order=bool_field(fields, "order"),
-        attempt_id=fields.get("attemptId") or None,
-        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+    return _fitting(
+        PopRequest(
+            command=command,
+            group=group,
+            topic=topic,
+            queue_id=max(queue_id, ANY_QUEUE),
+            deadline_ms=deadline_ms,
+            order=bool_field(fields, "order"),
+            attempt_id=fields.get("attemptId") or None,
+            wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+        )
     )
 
 
@@ -174,9 +187,24 @@ def check_queue(state: BrokerState, peer: Peer, group: str, topic: str, queue_id
         refuse(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist, See {FAQ_URL}")
     if not group_config.consume_enabled:
         refuse(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
-    if len(pop_retry_topic(group, topic, flag=FLAG_RETRY_V1)) > TOPIC_CHARACTERS_MAX:
-        remark = f"group and topic have {len(group) + len(topic)} characters; the retry topic made of both would be too long"
-        refuse(ResponseCode.INVALID_PARAMETER, remark)
+    fault = pair_fault(group, topic)
+    if fault is not None:
+        refuse(ResponseCode.INVALID_PARAMETER, fault)
+
+
+def pair_fault(group: str, topic: str) -> str | None:
+    """Why a group may not pop a topic whose name is allowed; None when it may.
+
+    5.3.3 delivers such messages once: no retry of them can be stored, and no dead letter.
+    """
+    beyond = len(pop_retry_topic(group, topic, flag=FLAG_RETRY_V1)) - TOPIC_CHARACTERS_MAX
+    if beyond <= 0:
+        return None
+    names = len(group) + len(topic)
+    return (
+        f"the names of group and topic have {names} characters, and the retry topic made of both would be too long: "
+        f"choose names with {names - beyond} characters together"
+    )
 
 
 def find_topic(state: BrokerState, topic: str) -> TopicConfig:
@@ -223,7 +251,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
     if kind == SQL92 and not state.config.property_filter:
         refuse(ResponseCode.SYSTEM_ERROR, filter_off_remark(kind))
     try:
-        parse = _parsed if len(expression or "") <= _REMEMBERED_CHARS_MAX else _parsed.__wrapped__
+        parse = _parsed if len(expression or "") <= REMEMBERED_CHARS_MAX else _parsed.__wrapped__
         return parse(topic, expression, kind)
     except CodecError as error:
         raise _parse_failed(error.message) from error
@@ -233,7 +261,7 @@ def _wanted(state: BrokerState, topic: str, expression: str | None, expression_t
 def _parsed(topic: str, expression: str | None, kind: str) -> MessageFilter:
     # Each pop sends its expression.
     if kind == SQL92:
-        is_short = len(expression or "") <= _REMEMBERED_CHARS_MAX
+        is_short = len(expression or "") <= REMEMBERED_CHARS_MAX
         return sql_filter((compile_filter if is_short else compile_filter.__wrapped__)(expression or ""))
     return tag_filter(topic, parse_subscription(topic, expression))
 

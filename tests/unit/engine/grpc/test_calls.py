@@ -15,6 +15,7 @@ from broker_core.client.message import Message
 from broker_core.client.producer import Producer
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.protocol.grpc import messaging_pb2 as pb
+from broker_core.protocol.http2.frames import HEAD_BYTES, PREFACE, FrameType, head_at, settings_frame
 from broker_core.worker.embedded.connections import list_connections
 from broker_core.worker.embedded.messages import StoredMessages
 from broker_core.worker.embedded.queries import member_handlers
@@ -82,12 +83,23 @@ def test_plain_and_encrypted_connections_on_one_port(running, port):  # [1, 2]
         assert code_of(plain.call("QueryRoute", pb.QueryRouteRequest(topic=resource(topic)))) == "OK"
 
 
-def test_encryption_selects_h2(port):  # [2]
+@pytest.mark.parametrize("newest", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("host", [None, "localhost", "127.0.0.1", f"{'x' * 60}.example"])
+@pytest.mark.parametrize(
+    ("offered", "selected"),
+    [(["h2"], "h2"), (["http/1.1", "h2"], "h2"), (["grpc-exp", "h2"], "h2"), (["http/1.1"], None), ([], None)],
+)
+def test_encryption_selects_h2_where_it_is_offered(port, offered, selected, host, newest):  # [2]
+    """A client that offers something else is served as well, whatever host it names; a proxy closes its connection."""
     context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
-    with socket.create_connection(("127.0.0.1", port)) as raw, context.wrap_socket(raw) as secured:
-        assert secured.selected_alpn_protocol() == "h2"
+    context.check_hostname, context.verify_mode, context.maximum_version = False, ssl.CERT_NONE, newest
+    if offered:
+        context.set_alpn_protocols(offered)
+    raw = socket.create_connection(("127.0.0.1", port))
+    with raw, context.wrap_socket(raw, server_hostname=host) as secured:
+        assert (secured.selected_alpn_protocol(), secured.version()) == (selected, newest.name.replace("_", "."))
+        secured.sendall(PREFACE + settings_frame({}))
+        assert head_at(secured.recv(HEAD_BYTES), 0)[1] == FrameType.SETTINGS
 
 
 def test_methods_that_no_proxy_serves(client):  # [51]

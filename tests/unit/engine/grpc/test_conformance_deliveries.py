@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import shutil
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -119,6 +120,45 @@ def test_a_message_that_a_push_consumer_works_on_is_acked_after_a_restart(tmp_pa
         found = client.receive("Works", "Works", auto_renew=True, poll=10).bodies
         found += client.receive("Works", "Works", auto_renew=True).bodies
         assert found == [b"left"]
+
+
+@pytest.mark.parametrize("later_seconds", [5, 25], ids=["while the first handle lasts", "while the renewal lasts"])
+@pytest.mark.parametrize("renewals", [1, 2])
+def test_the_first_handle_of_a_renewed_delivery_acks_after_a_kill(tmp_path, renewals, later_seconds):  # [38, 44]
+    left, killed, after_seconds = tmp_path / "left", tmp_path / "killed", INVISIBLE_MS / 1000 - 10
+    with grpc_broker(left) as broker, RawClient(broker.port) as client:
+        broker.group(client, "Renewed", broker.topic("Renewed", 1), kind=pb.PUSH_CONSUMER)
+        client.send(message("Renewed", b"worked on"), message("Renewed", b"left"))
+        found = {one.body: one for one in client.receive("Renewed", "Renewed", auto_renew=True).messages}
+        for _ in range(renewals):
+            broker.move(after_seconds)
+        shutil.copytree(left, killed)  # as a kill leaves it
+    with grpc_broker(killed) as broker, RawClient(broker.port) as client:
+        client.announce_consumer("Renewed", "Renewed", kind=pb.PUSH_CONSUMER)
+        broker.move(renewals * after_seconds + later_seconds)
+        assert code_of(ack(client, "Renewed", "Renewed", found[b"worked on"])) == "OK"
+        broker.move(10 * INVISIBLE_MS / 1000)
+        received = client.receive("Renewed", "Renewed", auto_renew=True, poll=10).bodies
+        received += client.receive("Renewed", "Renewed", auto_renew=True).bodies
+        assert received == [b"left"]
+
+
+def test_a_renewed_delivery_is_acked_after_a_stop_or_comes_again_within_a_minute(tmp_path):  # [38, 44]
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.group(client, "Stopped", broker.topic("Stopped", 1), kind=pb.PUSH_CONSUMER)
+        client.send(message("Stopped", b"worked on"), message("Stopped", b"left"))
+        found = {one.body: one for one in client.receive("Stopped", "Stopped", auto_renew=True).messages}
+        for _ in range(2):
+            broker.move(INVISIBLE_MS / 1000 - 10)
+        ahead = 2 * (INVISIBLE_MS / 1000 - 10)
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        client.announce_consumer("Stopped", "Stopped", kind=pb.PUSH_CONSUMER)
+        broker.move(ahead + 10)
+        assert code_of(ack(client, "Stopped", "Stopped", found[b"worked on"])) == "OK"
+        broker.move(INVISIBLE_MS / 1000)
+        received = client.receive("Stopped", "Stopped", auto_renew=True, poll=10).bodies
+        received += client.receive("Stopped", "Stopped", auto_renew=True).bodies
+        assert received == [b"left"]
 
 
 def test_an_ack_after_the_time_is_refused(broker, client):  # [38]

@@ -199,7 +199,7 @@ def test_a_push_consumer_of_remoting_gets_a_message_as_it_was_sent(broker, clien
 
         def listener(messages):
             found.set_result(messages[0])
-            return ConsumeResult.SUCCESS
+            return ConsumeResult.DONE
 
         readers = PushConsumer(
             broker.name_server, "RemotingReaders", {topic: "A"}, listener, consume_from=ConsumeFrom.FIRST_OFFSET

@@ -339,3 +339,60 @@ def test_a_client_whose_stream_was_ended_is_gone_soon(broker):
         assert broker.members("OddEnded") == [client.client_id]
         broker.move(31)
         assert broker.members("OddEnded") == []
+
+
+# ---- names, filters, keys ----
+
+
+def test_names_whose_retry_topic_would_be_too_long_are_refused(broker, client):
+    group, topic = "g" * 200, broker.topic("t" * 127, 1)
+    client.send(message(topic))
+    received = client.receive(group, topic)
+    assert (code_of(received), "247 characters together" in received.status.message) == ("ILLEGAL_CONSUMER_GROUP", True)
+    with RawClient(broker.port) as other, pytest.raises(grpc.RpcError) as refused:
+        other.announce_consumer(group, topic)
+    assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "247 characters together" in refused.value.details()
+    assert broker.members(group) == []
+
+
+@pytest.mark.parametrize("count", [120, 128])
+def test_names_whose_retry_topic_just_fits_come_again(broker, client, count):
+    group, topic = "G" * count, broker.topic("T" * (247 - count), 1)
+    broker.group(client, group, topic)
+    client.send(message(topic))
+    assert len(client.receive(group, topic).messages) == 1
+    broker.move(16)
+    client.announce_consumer(group, topic)
+    assert [one.system_properties.delivery_attempt for one in client.receive(group, topic, poll=10).messages] == [2]
+
+
+@pytest.mark.parametrize("characters", [5_000, 70_000])
+def test_a_filter_too_long_to_wait_with_is_refused_for_good(client, characters):
+    wanted = pb.FilterExpression(type=pb.TAG, expression="A" * characters)
+    received = client.receive(GROUP, "Odd", filter_expression=wanted)
+    assert code_of(received) == "ILLEGAL_FILTER_EXPRESSION"
+    assert f"{characters:,} characters" in received.status.message
+
+
+def test_waiting_requests_of_a_connection_have_long_filters_up_to_a_bound(broker, client):
+    broker.group(client, "LongFilters", broker.topic("LongFilters", 1))
+    bodies = [pb.FilterExpression(type=pb.TAG, expression=letter * 2_500) for letter in "ABCDEF"]
+    requests = [receive_request("LongFilters", "LongFilters", poll=20, filter_expression=one) for one in bodies]
+    waiting = [client.start_receive(request) for request in requests]
+    wait_until(lambda: broker.held() == len(waiting))
+    long = pb.FilterExpression(type=pb.TAG, expression="G" * 2_500)
+    assert code_of(client.receive("LongFilters", "LongFilters", filter_expression=long)) == "TOO_MANY_REQUESTS"
+    assert code_of(client.receive("LongFilters", "LongFilters")) == "MESSAGE_NOT_FOUND"
+    for stream in waiting:
+        stream.cancel()
+    wait_until(lambda: not broker.held())
+    assert code_of(client.receive("LongFilters", "LongFilters", filter_expression=long)) == "MESSAGE_NOT_FOUND"
+
+
+@pytest.mark.parametrize(("keys", "expected"), [([""], []), (["", "k", ""], ["k"])])
+def test_empty_keys_are_none(broker, client, keys, expected):
+    topic, group = broker.topic(f"Keys{len(keys)}", 1), f"KeysGroup{len(keys)}"
+    broker.group(client, group, topic)
+    assert code_of(client.send(message(topic, keys=keys))) == "OK"
+    assert [list(one.system_properties.keys) for one in client.receive(group, topic).messages] == [expected]

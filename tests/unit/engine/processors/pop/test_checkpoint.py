@@ -60,6 +60,18 @@ def test_checkpoints_come_back_with_their_acks(offsets, data):
     assert again.is_done == (done == set(ordered))
 
 
+def test_a_renewal_names_the_first_delivery():
+    first = KEY._replace(start_offset=2, pop_time_ms=5)
+    renewed = PopCheckpoint(KEY, 10_000, (3,), 0, first=first)
+    assert decode_checkpoint(encode_checkpoint(renewed, "b"), revive_queue=0, log_offset=0).first == first
+
+
+@pytest.mark.parametrize("wrong", [None, "x", [], [1], [1, 2, 3], [1, "2"], [[1], 2], {"so": 1}])
+def test_what_names_no_first_delivery_is_skipped(wrong):
+    body = json.dumps(json.loads(CHECKPOINT) | {"first": wrong}).encode()
+    assert decode_checkpoint(body, revive_queue=0, log_offset=0).first is None
+
+
 def test_a_batch_of_acks_comes_back():
     ack = AckRecord(KEY, (3, 5))
     assert decode_ack(encode_ack(ack, "b"), batch=True) == ack

@@ -47,8 +47,9 @@ def test_an_empty_queue_is_answered_with_all_fields(bench):
         ({"invisibleTime": -1}, 29, "invisibleTime"),
         ({"bornTime": 1}, 210, "timeout too much"),
         ({"exp": "|| ||"}, 23, "no tag"),
+        ({"exp": "A" * 5_000, "pollTime": 15_000}, 23, "5,000 characters"),
         ({"consumerGroup": "a b"}, 26, "does not exist"),
-        ({"topic": "x" * 127, "consumerGroup": "g" * 200}, 29, "too long"),
+        ({"topic": "x" * 127, "consumerGroup": "g" * 200}, 29, "247 characters together"),
         ({"maxMsgNums": "many"}, 1, "maxMsgNums"),
     ],
 )
