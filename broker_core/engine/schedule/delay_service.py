@@ -126,6 +126,8 @@ class DelayService:
         self.console = DelayConsole(
             store, self.delivery, self.overrides, self.save_overrides, journal, clock=clock, timer_ms=timers.now_ms
         )
+        self._is_lost = False
+        """Whether the file of the progress is reported to be damaged."""
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
         self._saved_at_ms = 0.0
@@ -151,7 +153,9 @@ class DelayService:
 
     def load(self) -> None:
         """Load the files and deliver nothing: enough for reading. Raises as `start` does."""
-        self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
+        reports = len(self._files.reports)
+        content = self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
+        self._is_lost = not content and len(self._files.reports) > reports
         self.delivery.levels.update(self._levels())
         self._files.load(OVERRIDES_FILE, partial(self.overrides.load, is_waiting=self._is_waiting), OVERRIDES_RULE)
 
@@ -216,7 +220,7 @@ class DelayService:
 
     def _tell_unknown(self, number: int, low: int, high: int) -> None:
         text = f"config/{PROGRESS_FILE} has no progress of delay level {number}, its queue holds {low:,} to {high:,}"
-        if self.store.ended_cleanly:
+        if self.store.ended_cleanly and not self._is_lost:
             self._files.report(f"{text}: all of it is delivered, what was delivered before too")
         else:
             # The level got its first message after the last write of the file.
