@@ -2,7 +2,7 @@
 
 The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
 for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences from it, ``cm`` the acked bits, ``oc``
-how often a message was handed out before, ``ot`` its changed visible time. Without the file no queue is blocked.
+how often a message was handed out before, ``ot`` its changed visible time, ``orbitLater`` acked offsets beyond 63. Without the file no queue is blocked.
 
 Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
@@ -22,6 +22,10 @@ from broker_core.errors import CodecError
 SEPARATOR = "@"
 
 _LONG_BITS = 64
+_FILE_OFFSETS_MAX = 63
+"""RocketMQ's acked bits are a long, which holds no more."""
+_LATER = "orbitLater"
+"""Member of an entry: acked offsets after those, as differences from the first. RocketMQ ignores it."""
 _QUEUE_ID = re.compile(r"[0-9]{1,9}")
 
 
@@ -92,6 +96,8 @@ class OrderRecord:
         between = self._behind()
         gap = {between: self.pop_time_ms} if between < max(self.done, default=-1) else {}
         offsets = sorted({*self.offsets, *self.done, *gap})
+        later = [offset - offsets[0] for offset in offsets[_FILE_OFFSETS_MAX:] if self.is_acked(offset)]
+        offsets = offsets[:_FILE_OFFSETS_MAX]
         visible_ms = self.visible_ms | gap
         value: dict[str, Any] = {
             "cm": sum(1 << place for place, offset in enumerate(offsets) if self.is_acked(offset)),
@@ -100,6 +106,8 @@ class OrderRecord:
             "o": [offsets[0], *(offset - offsets[0] for offset in offsets[1:])],
             "popTime": self.pop_time_ms,
         }
+        if later:
+            value[_LATER] = later
         if self.attempt_id is not None:
             value["a"] = self.attempt_id
         if self.counts:
@@ -118,7 +126,10 @@ class OrderRecord:
         offsets = value.get("o")
         if not isinstance(offsets, list) or not offsets:
             raise CodecError("an entry of consumerOrderInfo.json has no offsets")
-        attempt_id = value.get("a")
+        later = value.get(_LATER, [])
+        if not isinstance(later, list):
+            raise CodecError(f"{_LATER} of consumerOrderInfo.json is no list")
+        first, attempt_id = whole_number(offsets[0], "an offset of o"), value.get("a")
         return cls(
             pop_time_ms=whole_number(value.get("popTime"), "popTime"),
             invisible_ms=whole_number(value.get("i"), "i"),
@@ -128,6 +139,7 @@ class OrderRecord:
             acked=_bits(value.get("cm", 0), len(offsets)),
             counts=_by_offset(value, "oc"),
             visible_ms=_by_offset(value, "ot"),
+            done=frozenset(first + whole_number(number, _LATER) for number in later),
         )
 
 

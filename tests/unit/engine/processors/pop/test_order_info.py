@@ -85,6 +85,22 @@ def test_queues_of_what_is_gone_are_forgotten():
     assert orders.to_json() == {"table": {}}
 
 
+def test_more_acked_messages_than_bits_of_a_long_are_kept_and_rocketmq_can_read_the_entry():
+    orders, queue = OrderInfo(), QueueOf("T", "g", 0)
+    record = OrderRecord(1, 2, [5], None, 1, done=frozenset(range(6, 206)))
+    orders.popped(queue, record, 5)
+    record.done = frozenset(range(6, 206))
+    entry = orders.to_json()["table"]["T@g"]["0"]
+    assert len(entry["o"]) == 63
+    assert 0 <= entry["cm"] < 1 << 63
+    again = OrderInfo()
+    again.load({"table": {"T@g": {"0": entry}}})
+    ((_queue, found),) = again.records()
+    assert (found.pending, found.next_after(5)) == ([5], 206)
+    assert all(found.is_acked(offset) for offset in range(6, 206))
+    assert again.to_json() == orders.to_json()
+
+
 ENTRY = {"popTime": 1, "i": 2, "o": [5, 1], "cm": 1}
 
 
