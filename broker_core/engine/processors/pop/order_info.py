@@ -2,7 +2,8 @@
 
 The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
 for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences from it, ``cm`` the acked bits, ``oc``
-how often a message was handed out before, ``ot`` its changed visible time, ``orbitLater`` acked offsets beyond 63. Without the file no queue is blocked.
+how often a message was handed out before, ``ot`` its changed visible time. ``orbitLater`` has acked offsets beyond 63. Without
+the file no queue is blocked.
 
 Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
