@@ -7,11 +7,13 @@ Python's parsers raise more than they promise: `json.loads` raises `RecursionErr
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 DIGITS_MAX = 19
 """Digits of a number of 64 bits with a sign."""
 _WHOLE_MAX = (1 << 63) - 1
+_SIGNED = re.compile(r"[+-]?[0-9]{1,100}")
 
 
 def read_json(text: str | bytes) -> Any:  # noqa: ANN401  what JSON can hold
@@ -37,3 +39,8 @@ def whole_of(text: str) -> int | None:
         return None
     number = int(text)
     return number if number <= _WHOLE_MAX else None
+
+
+def signed_of(text: str) -> int | None:
+    """The number of a text of ASCII digits with or without a sign; None for any other, also for blanks and ``1_000``."""
+    return int(text) if _SIGNED.fullmatch(text) else None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from broker_core.errors import RequestRefusedError
+from broker_core.outside import signed_of
 from broker_core.protocol.codes import ResponseCode
 
 Fields = Mapping[str, str]
@@ -43,15 +44,21 @@ def bool_field(fields: Fields, name: str, *, default: bool = False) -> bool:
     return default if value is None else value.lower() in ("true", "1")
 
 
+def refuse_empty(fields: Fields, *names: str) -> None:
+    """Refuse optional numbers without a digit, as RocketMQ does in the headers that it reads without reflection."""
+    for name in names:
+        if fields.get(name) == "":
+            _refuse(f"the header field {name} should be a whole number, not “”")
+
+
 def _number(fields: Fields, name: str, default: int | None, low: int, high: int) -> int:
     text = fields.get(name)
     if text is None or text == "":
         if default is None:
             _refuse(f"the header field {name} is missing")
         return default
-    try:
-        value = int(text)
-    except ValueError:
+    value = signed_of(text)
+    if value is None:
         _refuse(f"the header field {name} should be a whole number, not “{text[:100]}”")
     if not low <= value <= high:
         _refuse(f"the header field {name} is {value}, allowed are {low} to {high}")

@@ -173,6 +173,8 @@ _TEXTS = KnownTexts(
     "config/{file} is missing: config/{other} is read",
     "config/{file} is missing: {what}",
     "config/{file} has delay level {level} delivered up to {offset}, its queue holds {low} to {high}: it goes on at {start}",
+    "config/{file} has no progress of delay level {level}, its queue holds {low} to {high}: all of it is delivered, what was "
+    "delivered before too",
     "config/{file} holds offsets beyond the end of their queues, moved to it: {offsets}",
     "config/{file} holds negative offsets, which are none: {offsets}",
     "config/{file} holds values that cannot be used: {why}",

@@ -416,7 +416,7 @@ class EmbeddedBroker:
             left_out[:] = self.offsets.load(content)
             contained = found
 
-        content = self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
+        self._load(OFFSETS_FILE, take, OFFSETS_RULE, self.offsets.to_json)
         self._written_offset_changes = self.offsets.changes
         if not self.store.ended_cleanly and (moved := self.offsets.bring_into(self.store.stored_max_offset)):
             text = f"config/{OFFSETS_FILE} holds offsets beyond the end of their queues, moved to it"
@@ -424,7 +424,7 @@ class EmbeddedBroker:
         if left_out:
             self._files.report(f"config/{OFFSETS_FILE} holds negative offsets, which are none: {_some(left_out)}")
         groups = [name for name in self.groups.all() if not names.is_system_group(name)]
-        if not content and groups and self.store.commit_log_max_offset:
+        if not self.offsets.items() and groups and self.store.commit_log_max_offset:
             text = f"config/{OFFSETS_FILE} is missing or empty: these groups begin like new ones: {_some(groups)}"
             self._files.report(text)
         return contained

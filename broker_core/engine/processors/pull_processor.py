@@ -25,7 +25,7 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol.codes import RequestCode, ResponseCode, SerializeType
-from broker_core.protocol.fields import long_field
+from broker_core.protocol.fields import long_field, refuse_empty
 from broker_core.protocol.frame import RemotingCommand, reply_to
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,9 @@ class PullProcessor:
         try:
             terms = self.terms.read(fields)
             offset = long_field(fields, "queueOffset")
-            committed = long_field(fields, "commitOffset", 0) if terms.flags & FLAG_COMMIT_OFFSET else 0
+            refuse_empty(fields, "commitOffset")
+            given = long_field(fields, "commitOffset", 0)
+            committed = given if terms.flags & FLAG_COMMIT_OFFSET else 0
             wanted = self.admission.admit(terms, lite=command.code == RequestCode.LITE_PULL_MESSAGE)
         except RequestRefusedError as refusal:
             return command.reply(refusal.code, refusal.message)

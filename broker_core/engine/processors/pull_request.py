@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from broker_core.protocol.fields import int_field, long_field, text_field
+from broker_core.protocol.fields import int_field, long_field, refuse_empty, text_field
 from broker_core.protocol.filter.rejection import ALL_TAGS, TAG
 
 FLAG_COMMIT_OFFSET = 1
@@ -99,6 +99,7 @@ class TermsReader:
 
 
 def _parse(fields: Mapping[str, str]) -> PullTerms:
+    refuse_empty(fields, "suspendTimeoutMillis", "subVersion")
     flags = int_field(fields, "sysFlag")
     inline = bool(flags & FLAG_SUBSCRIPTION)
     # Where the registered subscription decides, the pull's own is not kept, because it could be long.

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from broker_core.errors import RequestRefusedError
+from broker_core.outside import signed_of
 from broker_core.protocol import names
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.delay_levels import DelayLevels
@@ -80,11 +81,11 @@ def is_half(draft: PutDraft) -> bool:
 def delay_level(draft: PutDraft) -> int:
     """The DELAY property as a number; 0 without one. Raises `RequestRefusedError` for any other text."""
     text = draft.properties.get(props.DELAY, "0")
-    try:
-        return int(text)
-    except ValueError as error:
+    level = signed_of(text)
+    if level is None:
         remark = f"the delay level {props.DELAY}={text[:40]} is no whole number; send a level from 1 up"
-        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL) from error
+        raise RequestRefusedError(remark, code=ResponseCode.MESSAGE_ILLEGAL)
+    return level
 
 
 def rewrite_delayed(draft: PutDraft, levels: DelayLevels) -> PutDraft:

@@ -22,6 +22,8 @@ from broker_core.protocol.json_body import JsonValue, MessageQueue, emit, parse_
 
 STATUS_TIMEOUT_MS = 5_000
 
+_TO_THE_END = -1
+"""A time before all messages otherwise: the tools look for the first message at or after it where a group is offline."""
 _UNREACHABLE = (1 << 63) - 1
 _LIST_LANGUAGE = "CPP"
 """Clients in this language read an offset table as a list only (Source: docs/spec/remoting.md §4.3)."""
@@ -40,7 +42,7 @@ class ResetProcessor:
     # ---- reset ----
 
     def reset(self, _peer: Peer, command: RemotingCommand) -> RemotingCommand:
-        """Have the members of a group move to the first messages at or after a time, or with a negative time to the end.
+        """Have the members of a group move to the first messages at or after a time, or with -1 to the end.
 
         Each member drops its queues, takes the offsets and commits them. Members that pop have no queues, and clients of gRPC
         get no notice: the broker then sets the offsets itself. For an offline group the answer is CONSUMER_NOT_ONLINE, upon
@@ -59,6 +61,9 @@ class ResetProcessor:
                 f"Consumer not online, so can not reset offset, Group: {group} Topic: {topic.name} Timestamp: {_time(command)}"
             )
             raise RequestRefusedError(remark, code=ResponseCode.CONSUMER_NOT_ONLINE)
+        if (only := int_field(fields, "queueId", -1)) >= max(topic.read_queues, topic.write_queues):
+            remark = f"queueId {only} of topic {topic.name} is illegal: it has {topic.read_queues} read queues"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
         _check_versions(members.members.values())
         push = {"topic": topic.name, "group": group, "timestamp": str(_time(command)), "isForce": "false"}
         listed = [
@@ -84,15 +89,16 @@ class ResetProcessor:
     def _targets(self, topic: TopicConfig, group: str, command: RemotingCommand) -> dict[MessageQueue, int]:
         fields, state = command.ext_fields, self._state
         only = int_field(fields, "queueId", -1)
-        given = long_field(fields, "offset", -1)
+        given = long_field(fields, "offset", -1) if only >= 0 else -1
         force = bool_field(fields, "isForce")
-        queues = range(max(topic.read_queues, topic.write_queues)) if only < 0 else (only,)
+        count = max(topic.read_queues, topic.write_queues)
+        queues = range(count) if only < 0 else (only,)
         current = {queue_id: state.offsets.get(group, topic.name, queue_id) for queue_id in queues}
         known = group in state.groups.all() or state.consumers.group(group) is not None
         if not known and all(offset < 0 for offset in current.values()):
             raise RequestRefusedError(f"THe consumer group <{group}> not exist", code=ResponseCode.SYSTEM_ERROR)
         table = {}
-        if given >= 0 and 0 <= only < max(topic.read_queues, topic.write_queues):
+        if given >= 0 and only < count:
             self._check_target(topic.name, only, given)
         for queue_id, offset in current.items():
             target = given if given >= 0 else self._at(topic.name, queue_id, _time(command))
@@ -109,7 +115,8 @@ class ResetProcessor:
 
     def _at(self, topic: str, queue_id: int, timestamp_ms: int) -> int:
         store = self._state.store
-        found = store.max_offset(topic, queue_id) if timestamp_ms < 0 else store.offset_by_time(topic, queue_id, timestamp_ms)
+        is_end = timestamp_ms == _TO_THE_END
+        found = store.max_offset(topic, queue_id) if is_end else store.offset_by_time(topic, queue_id, timestamp_ms)
         return max(found, 0)
 
     def _topic(self, command: RemotingCommand) -> TopicConfig:

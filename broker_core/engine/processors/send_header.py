@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from broker_core.protocol.codes import VERSION_MAX_RECONSUME_TIMES, RequestCode
-from broker_core.protocol.fields import INT32_MAX, INT64_MAX, INT64_MIN, Fields, bool_field, int_field, long_field, text_field
+from broker_core.protocol.fields import (
+    INT32_MAX,
+    INT64_MAX,
+    Fields,
+    bool_field,
+    int_field,
+    long_field,
+    refuse_empty,
+    text_field,
+)
 from broker_core.protocol.frame import RemotingCommand
 
 
@@ -39,18 +48,21 @@ def parse_send_header(command: RemotingCommand) -> SendHeader:
         return _parse(fields, _LONG_NAMES, command.version)
     # The common case without a call per field: 1.3 µs instead of 6. Any other is parsed carefully below.
     try:
-        queue_id, sys_flag, flag = int(fields["e"]), int(fields["f"]), int(fields["h"])
-        born_ms = int(fields["g"])
-        topic, template, queues = fields["b"], fields["c"], int(fields["d"])
+        topic, template = fields["b"], fields["c"]
+        texts = fields["d"], fields["e"], fields["f"], fields["g"], fields["h"]
+        queues, queue_id, sys_flag, born_ms, flag = map(int, texts)
     except (KeyError, ValueError):
         return _parse(fields, _SHORT_NAMES, command.version)
+    digits = "".join(texts)
     usual = (
         topic
-        and -1 <= queue_id <= INT32_MAX
-        and 0 <= sys_flag <= INT32_MAX
-        and 0 <= flag <= INT32_MAX
-        and INT64_MIN <= born_ms <= INT64_MAX
-        and 0 <= queues <= INT32_MAX
+        and digits.isdigit()
+        and digits.isascii()  # `int` takes blanks and digits of all scripts
+        and queue_id <= INT32_MAX
+        and sys_flag <= INT32_MAX
+        and flag <= INT32_MAX
+        and born_ms <= INT64_MAX
+        and queues <= INT32_MAX
         and fields.get("j", "0") == "0"
         and "l" not in fields
     )
@@ -83,6 +95,8 @@ _LONG_NAMES = _Names(
 
 
 def _parse(fields: Fields, names: _Names, version: int) -> SendHeader:
+    if names is _SHORT_NAMES:
+        refuse_empty(fields, names.default_topic_queues, names.reconsume_times, names.reconsume_times_max)
     limit = fields.get(names.reconsume_times_max)
     honoured = limit is not None and version >= VERSION_MAX_RECONSUME_TIMES
     return SendHeader(

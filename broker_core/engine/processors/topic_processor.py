@@ -8,7 +8,7 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import RequestRefusedError
 from broker_core.protocol import names
-from broker_core.protocol.admin.topics import MESSAGE_TYPE, MESSAGE_TYPES, TopicConfig
+from broker_core.protocol.admin.topics import FILTER_TYPES, MESSAGE_TYPE, MESSAGE_TYPES, TopicConfig
 from broker_core.protocol.codes import ResponseCode
 from broker_core.protocol.fields import bool_field, int_field, text_field
 from broker_core.protocol.frame import RemotingCommand
@@ -79,7 +79,9 @@ class TopicProcessor:
                 _refuse(f"{name} of topic {topic.name} is {count}, allowed are 0 to {TOPIC_QUEUES_MAX:,}")
         if topic.permission not in _PERMISSIONS:
             _refuse(f"perm of topic {topic.name} is {topic.permission}, allowed are 0 to 15 (2 write, 4 read, 6 both)")
-
+        if topic.filter_type not in FILTER_TYPES:
+            kinds = " and ".join(FILTER_TYPES)
+            _refuse(f"topicFilterType of topic {topic.name} is “{topic.filter_type[:100]}”, allowed are {kinds}")
         self._check_type(topic)
 
     def _check_type(self, topic: TopicConfig) -> None:

@@ -126,6 +126,8 @@ class DelayService:
         self.console = DelayConsole(
             store, self.delivery, self.overrides, self.save_overrides, journal, clock=clock, timer_ms=timers.now_ms
         )
+        self._is_lost = False
+        """Whether the file of the progress is reported to be damaged."""
         self._alarm: Alarm | None = None
         self._drift_ms = 0.0
         self._saved_at_ms = 0.0
@@ -151,7 +153,9 @@ class DelayService:
 
     def load(self) -> None:
         """Load the files and deliver nothing: enough for reading. Raises as `start` does."""
-        self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
+        reports = len(self._files.reports)
+        content = self._files.load(PROGRESS_FILE, self.progress.load, PROGRESS_RULE)
+        self._is_lost = not content and len(self._files.reports) > reports
         self.delivery.levels.update(self._levels())
         self._files.load(OVERRIDES_FILE, partial(self.overrides.load, is_waiting=self._is_waiting), OVERRIDES_RULE)
 
@@ -202,7 +206,7 @@ class DelayService:
         low, high = self.store.min_offset(SCHEDULE_TOPIC, number - 1), self.store.max_offset(SCHEDULE_TOPIC, number - 1)
         offset = self.progress.offsets.get(number)
         if offset is None and high > low:
-            logger.info("%s says nothing of level %d; all %d messages kept are delivered", PROGRESS_FILE, number, high - low)
+            self._tell_unknown(number, low, high)
         table = self.store.delay_levels
         level = LevelQueue(self.store, number, table.delay_ms(number), low, in_table=number <= table.count)
         if offset is not None and low <= offset <= high:
@@ -213,6 +217,14 @@ class DelayService:
             text = f"config/{PROGRESS_FILE} has delay level {number} delivered up to {offset:,}"
             self._files.report(f"{text}, its queue holds {low:,} to {high:,}: it goes on at {level.offset:,}")
         return level
+
+    def _tell_unknown(self, number: int, low: int, high: int) -> None:
+        text = f"config/{PROGRESS_FILE} has no progress of delay level {number}, its queue holds {low:,} to {high:,}"
+        if self.store.ended_cleanly and not self._is_lost:
+            self._files.report(f"{text}: all of it is delivered, what was delivered before too")
+        else:
+            # The level got its first message after the last write of the file.
+            logger.info("%s: all of it is delivered", text)
 
     def _is_waiting(self, physical_offset: int, override: Override) -> bool:
         """Whether the message of an override is at its place, and not delivered yet."""

@@ -16,6 +16,7 @@ PERM_INHERIT = 1
 READ_AND_WRITE = PERM_READ | PERM_WRITE
 
 SINGLE_TAG = "SINGLE_TAG"
+FILTER_TYPES = (SINGLE_TAG, "MULTI_TAG")
 
 MESSAGE_TYPE = "message.type"
 """The attribute with the type of messages that a topic accepts (Source: docs/spec/grpc.md §5.3)."""

@@ -168,12 +168,11 @@ def _size_of_parts(parts: tuple[bytes, bytes]) -> int:
 
 def _header(lane: SendLane, time: bytes, properties: bytes) -> SendHeader | None:
     """Header of a send of a lane; None where the time is no number or the properties are not ASCII."""
-    header = _new_header(SendHeader)
-    try:
-        header.born_timestamp_ms = int(time)
-        header.properties = str(properties, "ascii")
-    except ValueError:
+    if not time.isdigit() or not properties.isascii():
         return None
+    header = _new_header(SendHeader)
+    header.born_timestamp_ms = int(time)
+    header.properties = str(properties, "ascii")
     header.topic = lane.topic
     header.queue_id = lane.queue_id
     header.default_topic = lane.default_topic

@@ -23,6 +23,7 @@ from broker_core.engine.processors.plain.requests import HEAD, OPAQUE_BYTES, OPA
 from broker_core.engine.processors.send_header import SendHeader
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.errors import FrameError
+from broker_core.outside import whole_of
 from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.fields import INT32_MAX
 from broker_core.protocol.frame import RemotingCommand, binary_fields, decode_frame, encode_command
@@ -214,11 +215,10 @@ def plain_end_of_json(middle: bytes, last: bytes, *, batch: bool = False) -> Jso
 def _plain_start(fields: Mapping[str, str]) -> SendHeader | None:
     if fields.keys() & _MEANT != _BEFORE_TIME:
         return None
-    try:
-        queues, queue_id, sys_flag = int(fields["d"]), int(fields["e"]), int(fields["f"])
-    except ValueError:
+    queues, queue_id, sys_flag = (whole_of(fields[name]) for name in "def")
+    if queues is None or queue_id is None or sys_flag is None:
         return None
-    is_usual = fields["b"] and 0 <= queues <= INT32_MAX and 0 <= queue_id <= INT32_MAX and 0 <= sys_flag <= INT32_MAX
+    is_usual = fields["b"] and queues <= INT32_MAX and queue_id <= INT32_MAX and sys_flag <= INT32_MAX
     return SendHeader(fields["b"], queue_id, fields["c"], queues, sys_flag, 0, 0, "", 0, None, False) if is_usual else None
 
 

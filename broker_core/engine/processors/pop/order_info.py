@@ -2,7 +2,8 @@
 
 The group's offset stays at the first message that is not acked. Records live in memory; ``consumerOrderInfo.json`` keeps them
 for a restart, in the form of 5.3.3: ``o`` holds the first offset and then differences from it, ``cm`` the acked bits, ``oc``
-how often a message was handed out before, ``ot`` its changed visible time. Without the file no queue is blocked.
+how often a message was handed out before, ``ot`` its changed visible time. ``orbitLater`` has acked offsets beyond 63. Without
+the file no queue is blocked.
 
 Source: docs/spec/broker.md §6.7, docs/spec/store.md §7.9.
 """
@@ -16,11 +17,16 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from broker_core.engine.processors.pop.handle import QueueOf
-from broker_core.engine.store.config_file import object_in
+from broker_core.engine.store.config_file import object_in, whole_number
 from broker_core.errors import CodecError
 
 SEPARATOR = "@"
 
+_LONG_BITS = 64
+_FILE_OFFSETS_MAX = 63
+"""RocketMQ's acked bits are a long, which holds no more."""
+_LATER = "orbitLater"
+"""Member of an entry: acked offsets after those, as differences from the first. RocketMQ ignores it."""
 _QUEUE_ID = re.compile(r"[0-9]{1,9}")
 
 
@@ -91,6 +97,8 @@ class OrderRecord:
         between = self._behind()
         gap = {between: self.pop_time_ms} if between < max(self.done, default=-1) else {}
         offsets = sorted({*self.offsets, *self.done, *gap})
+        later = [offset - offsets[0] for offset in offsets[_FILE_OFFSETS_MAX:] if self.is_acked(offset)]
+        offsets = offsets[:_FILE_OFFSETS_MAX]
         visible_ms = self.visible_ms | gap
         value: dict[str, Any] = {
             "cm": sum(1 << place for place, offset in enumerate(offsets) if self.is_acked(offset)),
@@ -99,6 +107,8 @@ class OrderRecord:
             "o": [offsets[0], *(offset - offsets[0] for offset in offsets[1:])],
             "popTime": self.pop_time_ms,
         }
+        if later:
+            value[_LATER] = later
         if self.attempt_id is not None:
             value["a"] = self.attempt_id
         if self.counts:
@@ -114,22 +124,24 @@ class OrderRecord:
         Raises:
             CodecError: A number is missing or of another type.
         """
-        try:
-            record = cls(
-                pop_time_ms=int(value["popTime"]),
-                invisible_ms=int(value["i"]),
-                offsets=_offsets([int(number) for number in value["o"]]),
-                attempt_id=None if value.get("a") is None else str(value["a"]),
-                last_consume_ms=int(value.get("l", 0)),
-                acked=int(value.get("cm", 0)),
-                counts={int(offset): int(times) for offset, times in (value.get("oc") or {}).items()},
-                visible_ms={int(offset): int(at_ms) for offset, at_ms in (value.get("ot") or {}).items()},
-            )
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise CodecError(f"an entry of consumerOrderInfo.json cannot be read: {str(dict(value))[:200]}") from error
-        if not record.offsets:
+        offsets = value.get("o")
+        if not isinstance(offsets, list) or not offsets:
             raise CodecError("an entry of consumerOrderInfo.json has no offsets")
-        return record
+        later = value.get(_LATER, [])
+        if not isinstance(later, list):
+            raise CodecError(f"{_LATER} of consumerOrderInfo.json is no list")
+        first, attempt_id = whole_number(offsets[0], "an offset of o"), value.get("a")
+        return cls(
+            pop_time_ms=whole_number(value.get("popTime"), "popTime"),
+            invisible_ms=whole_number(value.get("i"), "i"),
+            offsets=_offsets([whole_number(number, "an offset of o") for number in offsets]),
+            attempt_id=None if attempt_id is None else str(attempt_id),
+            last_consume_ms=whole_number(value.get("l", 0), "l"),
+            acked=_bits(value.get("cm", 0), len(offsets)),
+            counts=_by_offset(value, "oc"),
+            visible_ms=_by_offset(value, "ot"),
+            done=frozenset(first + whole_number(number, _LATER) for number in later),
+        )
 
 
 class OrderInfo:
@@ -224,6 +236,17 @@ class OrderInfo:
                     raise CodecError(f"consumerOrderInfo.json holds no records for {key}: {str(queues)[:200]}")
                 records[QueueOf(topic, group, int(queue_id))] = OrderRecord.from_json(record)
         self._records = records
+
+
+def _bits(value: object, count: int) -> int:
+    """The acked bits of so many messages; 5.3.3 has 64 and a sign, and a pop of Orbit may have more."""
+    bits = whole_number(value, "cm") if count <= _LONG_BITS or not isinstance(value, int) else value
+    return bits % (1 << count)
+
+
+def _by_offset(value: Mapping[str, Any], name: str) -> dict[int, int]:
+    found = object_in(value, name) if value.get(name) is not None else {}
+    return {whole_number(offset, f"an offset of {name}"): whole_number(number, name) for offset, number in found.items()}
 
 
 def _offsets(numbers: list[int]) -> list[int]:

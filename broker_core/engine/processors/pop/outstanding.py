@@ -104,7 +104,7 @@ class Outstanding:
     def _ack_unknown(self, key: CheckpointKey, offsets: tuple[int, ...], revive_queue: int, revive_time_ms: int) -> None:
         """The checkpoint is settled, or still in the timer of a store taken over."""
         now_ms = self._state.clock()
-        if now_ms >= revive_time_ms + ACK_WAIT_MS or not 0 <= revive_queue < self.log.queue_count:
+        if now_ms >= revive_time_ms + ACK_WAIT_MS or not self.log.reads(revive_queue):
             return
         config = self._state.config.store
         in_timer = config.timer_wheel and 0 < revive_time_ms - now_ms <= config.timer_max_delay_seconds * 1_000

@@ -110,11 +110,12 @@ class PopProcessor:
         return [(topic, (first + step) % count) for step in range(count)]
 
     def _retry_topics(self, request: PopRequest) -> list[str]:
+        """The names of new retries first. Those of a time with ``enableRetryTopicV2`` are read after it too."""
         config = self._state.config
-        flags = [FLAG_RETRY_V2] if config.pop_retry_topic_v2 else []
-        if not flags or config.pop_read_retry_topic_v1:
-            flags.append(FLAG_RETRY_V1)
-        return [pop_retry_topic(request.group, request.topic, flag=flag) for flag in flags]
+        old, new = (pop_retry_topic(request.group, request.topic, flag=flag) for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
+        if config.pop_retry_topic_v2:
+            return [new, old] if config.pop_read_retry_topic_v1 else [new]
+        return [old, new] if new in self._state.topics else [old]
 
     def _found(self, request: PopRequest, answer: PopAnswer) -> RemotingCommand:
         fields = self._fields(request, answer)

@@ -145,6 +145,10 @@ class ReviveLog:
 
     # ---- reading ----
 
+    def reads(self, queue: int) -> bool:
+        """Whether the records of a revive queue are read, since `load`."""
+        return queue in self._next
+
     def load(self, offsets_ms: int, groups_ms: int) -> None:
         """Read everything after the revive group's offsets, at start.
 
@@ -154,7 +158,7 @@ class ReviveLog:
         Pops after ``offsets_ms``, when the file of the consumers' offsets was written (-1: never), move these on, because a
         kill keeps them from the file: their messages would be handed out again, acked or not.
         """
-        for queue in range(self.queue_count):
+        for queue in self._queues():
             self._next[queue] = max(self._finished(queue) + 1, self._store.min_offset(self.topic, queue), 0)
         popped: list[_Popped] = []
         self._offsets_ms, self._groups_ms, self._popped_later = offsets_ms, groups_ms - GROUPS_SLACK_MS, popped
@@ -163,6 +167,12 @@ class ReviveLog:
         self._move_on(popped)
         if len(self._ledger):
             logger.info("%d pops with messages that are not acked yet are known again", len(self._ledger))
+
+    def _queues(self) -> list[int]:
+        """Those of new pops, and those of a time when ``reviveQueueNum`` was larger: a timer may still deliver to them."""
+        kept = {queue for topic, queue in self._store.queues() if topic == self.topic}
+        config = self._state.topics.get(self.topic)
+        return sorted(kept.union(range(self.queue_count), range(0 if config is None else config.read_queues)))
 
     def _finished(self, queue: int) -> int:
         """Offset of the last finished record; -1, so that all are read, where the stored one is not of this queue."""

@@ -101,14 +101,16 @@ def checkpoint_file(path: Path, disk: Disk) -> KeptFile[TimerCheckpoint]:
     return KeptFile(path, decode_checkpoint, replace=disk.replace_file, is_text=False)
 
 
-def load_checkpoint(path: Path, disk: Disk, *, holds_timers: Callable[[], bool]) -> Loaded[TimerCheckpoint]:
-    """The checkpoint of a store.
+def load_checkpoint(
+    path: Path, disk: Disk, *, holds_timers: Callable[[], bool], ended_cleanly: bool = True
+) -> Loaded[TimerCheckpoint]:
+    """The checkpoint of a store. A missing one is reported after a clean end: a crash may come before the first is written.
 
     Raises:
         CorruptStoreError: Neither the file nor its backup can be used, and ``holds_timers``.
         StoreError: The operating system refuses.
     """
     loaded = load_kept(checkpoint_file(path, disk), lambda _found: None, CHECKPOINT_RULE, holds_messages=holds_timers)
-    if loaded.value is None and not loaded.report and holds_timers():
+    if loaded.value is None and not loaded.report and ended_cleanly and holds_timers():
         return loaded._replace(report=f"config/{path.name} is missing: {CHECKPOINT_RULE.effect}")
     return loaded

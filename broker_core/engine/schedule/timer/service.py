@@ -106,7 +106,10 @@ class TimerService:
             CorruptStoreError: Neither a file nor its backup can be used.
         """
         precisions, log_end = self._precisions(), self._store.commit_log_max_offset
-        loaded = load_checkpoint(self._paths.checkpoint, self._disk, holds_timers=self._holds_timers)
+        ended_cleanly = self._store.ended_cleanly
+        loaded = load_checkpoint(
+            self._paths.checkpoint, self._disk, holds_timers=self._holds_timers, ended_cleanly=ended_cleanly
+        )
         if loaded.report:
             self._report(loaded.report)
         self._store.add_arrival_listener(self._arrived, (WHEEL_TIMER_TOPIC,))
@@ -145,19 +148,24 @@ class TimerService:
             # Shielded: a cancelled start must not leave a store half open.
             work, changed = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            await asyncio.gather(opening, return_exceptions=True)
+            (found,) = await asyncio.gather(opening, return_exceptions=True)
+            if isinstance(found, tuple):
+                self._opened(*found)  # and so `stop` writes what the start found
             raise
         except (OrbitError, OSError, ValueError, KeyError, TypeError) as error:
             self.fault = f"the timer store in {self._paths.log.parent} cannot be opened: {error}"
             logger.error("%s", self.fault)
             return
-        self.work = work
-        if changed:
-            self._precisions_changed()
+        self._opened(work, changed)
         self._turn()
         while True:
             await asyncio.sleep(self._flush_seconds)
             await self._flush(work)
+
+    def _opened(self, work: TimerWork, precision_changed: bool) -> None:
+        self.work = work
+        if precision_changed:
+            self._precisions_changed()
 
     def _open(self, log_end: int, precisions: Mapping[str, Any], checkpoint: TimerCheckpoint) -> tuple[TimerWork, bool]:
         # The timer store needs numpy. The first clients are served while this thread loads it.

@@ -125,6 +125,13 @@ def test_what_nothing_gives_back_is_refused_and_no_file_is_changed(root, name, d
     assert refusal == refusal_of(root)
 
 
+def test_a_file_without_positions_says_what_begins_again(root):
+    damage(root, "consumerOffset.json", b'{"offsetTable":{}}')
+    offset, _topic, (event,) = found_of(root)
+    assert offset == -1
+    assert event == "config/consumerOffset.json is missing or empty: these groups begin like new ones: CG"
+
+
 def test_without_positions_the_broker_starts_when_a_person_removes_the_file_and_says_what_begins_again(root):
     damage(root, "consumerOffset.json")
     (root / "config" / "consumerOffset.json").unlink()

@@ -1,4 +1,4 @@
-"""A request without a mandatory header field is refused with the field's name, whatever its code."""
+"""A request without a mandatory header field, or with one of another type, is refused with the field's name."""
 
 import asyncio
 
@@ -31,6 +31,15 @@ NOT_NEEDED = [
     (Q.SEND_MESSAGE_V2, send_fields("T"), ("a", "c", "d")),
     (Q.PULL_MESSAGE, BROKER[Q.PULL_MESSAGE][0], ("commitOffset", "suspendTimeoutMillis", "subVersion")),
 ]
+ODD = ("12abc", " 1", "1 ", "1_0", "1.0", "٣", "0x1", "TRUE", "9" * 20, "1" * 5_000)
+"""No numbers; Python's `int` takes some of them."""
+OPTIONAL = {"commitOffset", "suspendTimeoutMillis", "subVersion", "d", "j", "defaultTopicQueueNums", "reconsumeTimes"}
+NUMBERS = [
+    (code, name)
+    for code, (fields, *_) in (BROKER | NAME_SERVER).items()
+    for name, value in fields.items()
+    if name in OPTIONAL or (isinstance(value, int) and name in mandatory_fields(code))
+]
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +66,16 @@ def answers(tmp_path_factory):
             for code, fields, left_out in NOT_NEEDED
             for name in left_out
         ]
+        odd = {}
+        for code, name in NUMBERS:
+            fields, body, *_ = (BROKER | NAME_SERVER)[code]
+            for text in ODD:
+                answer = await asked.ask(client if code in BROKER else names, code, fields | {name: text}, body)
+                odd[code, name, text] = answer.code, answer.remark
         client.close()
         names.close()
         await broker.stop()
-        return found, int(end.ext_fields["offset"]), taken
+        return found, int(end.ext_fields["offset"]), taken, odd
 
     return asyncio.run(ask_all())
 
@@ -84,6 +99,14 @@ def test_a_send_needs_its_queue_flags_and_time(code):
 
 def test_fields_that_no_real_broker_uses_may_be_missing(answers):
     assert set(answers[2]) == {R.SUCCESS}
+
+
+@pytest.mark.parametrize(("code", "name"), NUMBERS, ids=lambda value: value.name if isinstance(value, Q) else value)
+def test_a_field_that_is_no_number_is_named(answers, code, name):
+    for text in ODD:
+        given, remark = answers[3][code, name, text]
+        assert given != R.SUCCESS
+        assert f"the header field {name} " in remark, (text, remark)
 
 
 def test_a_code_that_nobody_knows_has_none():

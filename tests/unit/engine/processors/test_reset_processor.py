@@ -127,10 +127,27 @@ def test_one_queue_goes_to_a_given_offset(filled):
     assert pushed_table(peer) == {QUEUES[1]: 2}
 
 
+@pytest.mark.parametrize("offset", [4, 0, 1 << 40])
+def test_an_offset_without_its_queue_is_none(filled, offset):
+    """Else an offset of one queue would be that of all, also beyond their ends."""
+    mode = {"consumerGroup": "CG", "topic": "T", "mode": "POP", "popShareQueueNum": 0}
+    assert filled.answer(TOOL, Q.SET_MESSAGE_REQUEST_MODE, {}, emit(mode)).code == R.SUCCESS
+    member(filled)
+    assert reset(filled, filled.clock() - 4_000, offset=offset).code == R.SUCCESS
+    assert [filled.state.offsets.get("CG", "T", queue_id) for queue_id in range(4)] == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("more", [{}, {"offset": 0}, {"offset": 7}])
+def test_a_queue_that_is_not_there_is_refused_and_gets_no_offset(filled, more):
+    peer = member(filled)
+    assert reset(filled, 0, queueId=9, **more).code != R.SUCCESS
+    assert (peer.pushed, filled.state.offsets.get("CG", "T", 9)) == ([], -1)
+
+
 def test_online_and_offline_resets_end_at_the_same_offsets(filled):
     """The client path takes what the broker pushes, the offline path what a tool searches and commits."""
     member(filled)
-    for timestamp in (filled.clock() - 4_400, filled.clock() - 4_600, 0, 1 << 45):
+    for timestamp in (filled.clock() - 4_400, filled.clock() - 4_600, 0, 1 << 45, -2, -(1 << 63)):
         online = parse_object(reset(filled, timestamp).body)["offsetTable"]
         for queue in QUEUES:
             search = {"topic": "T", "queueId": queue.queue_id, "timestamp": timestamp}

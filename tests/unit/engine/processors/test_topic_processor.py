@@ -41,6 +41,7 @@ def test_a_topic_is_created_changed_and_listed(bench):
         ({"writeQueueNums": -1}, "-1"),
         ({"perm": 16}, "perm"),
         ({"perm": "rw"}, "perm"),
+        ({"topicFilterType": "NO_TAG"}, "SINGLE_TAG and MULTI_TAG"),
     ],
 )
 def test_what_is_no_topic_is_refused(bench, change, words):

@@ -158,6 +158,27 @@ def test_progress_beyond_the_queue_is_reported_and_loses_nothing_that_was_due_la
     run(scenario)
 
 
+@pytest.mark.parametrize("file", [{"40": 7}, {}])
+@pytest.mark.parametrize("crashed", [False, True])
+def test_a_level_without_progress_is_delivered_from_its_first_message_and_reported_after_a_clean_end(bench, file, crashed):
+    async def scenario():
+        bench.put(1, "one")
+        write_progress(bench, file)
+        bench.store.ended_cleanly = not crashed
+        running = Running(bench)
+        running.service.start()
+        running.timers.advance(1_000)
+        assert bench.bodies() == ["one"]
+        unknown = (
+            "config/delayOffset.json has no progress of delay level 1, its queue holds 0 to 1: all of it is delivered, "
+            "what was delivered before too"
+        )
+        assert running.files.reports == ([] if crashed else [unknown])
+        await running.stop()
+
+    run(scenario)
+
+
 def test_negative_progress_is_damage(bench):
     async def scenario():
         bench.put(1, "one")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from broker_core.engine.processors.pop import queue_reader
@@ -155,6 +157,25 @@ def test_retry_topics_of_the_new_kind(tmp_path):
         (again,) = bench.pop()
         assert again.handle.flag == "2"
         bench.ack(again)
+        bench.pass_time(60_000)
+        assert bench.bodies() == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_retries_are_read_after_the_kind_of_their_topics_was_changed(tmp_path, first):
+    with pop_bench(tmp_path / "store", pop_retry_topic_v2=first) as bench:
+        for body in (b"one", b"two"):
+            bench.put("T", 0, body)
+        bench.pop()
+        bench.pass_time(10_000)
+        bench.state.config = replace(bench.state.config, pop_retry_topic_v2=not first)
+        again = bench.pop()
+        assert sorted(message.body for message in again) == [b"one", b"two"]
+        bench.ack(again[0])
+        bench.pass_time(10_000)
+        (last,) = bench.pop()
+        assert last.body == again[1].body
+        bench.ack(last)
         bench.pass_time(60_000)
         assert bench.bodies() == []
 

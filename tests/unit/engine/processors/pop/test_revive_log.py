@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -445,6 +446,32 @@ def test_pops_of_a_group_that_a_kill_kept_from_its_file_come_again_and_those_of_
     again.pass_time(10_000)
     assert (again.state.groups.get("CG") is not None) == comes
     assert again.bodies() == ([b"one"] if comes else [])
+
+
+def test_pops_come_again_though_there_are_fewer_revive_queues_now(tmp_path):
+    with pop_bench(tmp_path / "store", revive_queue_count=3) as bench:
+        for number in range(3):
+            bench.put("T", 0, b"%d" % number)
+        messages = [message for _ in range(3) for message in bench.pop(maxMsgNums=1)]
+        assert [message.handle.revive_queue for message in messages] == [0, 1, 2]
+        bench.ack(messages[0])
+        bench.state.store.flush()
+        bench.state.config = replace(bench.state.config, revive_queue_count=1)
+        again = restart(bench)
+        again.ack(messages[2])
+        again.pass_time(10_000)
+        assert again.bodies() == [b"1"]
+
+
+def test_an_ack_waits_for_a_checkpoint_that_a_timer_brings_to_a_former_revive_queue(tmp_path):
+    with pop_bench(tmp_path / "store", revive_queue_count=2) as bench:
+        bench.put("T", 0, b"x")
+        (message,) = bench.pop()
+        unknown = replace(message.handle, pop_time_ms=bench.clock() + 1, revive_queue=1)
+        bench.state.config = replace(bench.state.config, revive_queue_count=1)
+        again = restart(bench)
+        again.ack(replace(message, handle=unknown))
+        assert again.state.store.max_offset("rmq_sys_wheel_timer", 0) == 1
 
 
 def test_messages_of_a_deleted_topic_are_forgotten(bench):
