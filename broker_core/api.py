@@ -37,6 +37,7 @@ from broker_core.errors import (
 )
 from broker_core.json_document import (
     JsonValue,
+    containers_of,
     json_text,
     laid_out_json,
     members_of,
@@ -151,6 +152,7 @@ __all__ = [
     "WorkerMessage",
     "addresses",
     "child_environment",
+    "containers_of",
     "counted",
     "csv_bytes",
     "csv_text",
