@@ -55,10 +55,10 @@ def instant_ms(moment: datetime, zone: tzinfo | None = None) -> int:
 
 def drop_wild_zone(whole: MutableMapping[str, str] = os.environ) -> str:
     """Remove a ``TZ`` a day or more from UTC, which Python cannot show, from the environment; returns it, empty for none."""
-    if sys.platform == "win32" or max(abs(time.timezone), abs(time.altzone)) < _DAY_S:
-        return ""
-    wild = whole.pop("TZ", "")
-    time.tzset()
+    wild = ""
+    if sys.platform != "win32" and max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
+        wild = whole.pop("TZ", "")
+        time.tzset()
     return wild
 
 
