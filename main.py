@@ -47,12 +47,15 @@ def main(argv: Sequence[str]) -> int:
 def _run(argv: Sequence[str]) -> int:
     from broker_core.children import disown
     from broker_core.errors import OrbitError
+    from broker_core.local_time import drop_wild_zone
     from broker_core.output import settle
     from broker_core.shortage import shortage_text
 
     settle(sys.stdout, sys.stderr)
     if ignored := disown():
         print(f"orbit: variables of other programs are ignored: {', '.join(ignored)}", file=sys.stderr)
+    if zone := drop_wild_zone():
+        print(f"orbit: TZ={zone[:60]} is ignored: a zone is less than a day from UTC", file=sys.stderr)
     links = [word for word in argv if word.startswith("orbit://")]
     arguments = _parser().parse_args([word for word in argv if word not in links])
     arguments.link = links[-1] if links else ""

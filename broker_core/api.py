@@ -37,6 +37,7 @@ from broker_core.errors import (
 )
 from broker_core.json_document import (
     JsonValue,
+    containers_of,
     json_text,
     laid_out_json,
     members_of,
@@ -87,7 +88,7 @@ from broker_core.tools.search.fields import STATES as FILTER_STATES
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.tools.search.language import parse_field, parse_filter
 from broker_core.tools.search.marks import Marks, marks_of
-from broker_core.tools.search.patterns import MarkPattern
+from broker_core.tools.search.patterns import MarkPattern, compile_bounded
 from broker_core.version import ORBIT_VERSION
 from broker_core.worker.channel.client import WorkerClient
 from broker_core.worker.channel.schema import Cancel, Failure, Reply, Request, WorkerMessage
@@ -151,6 +152,8 @@ __all__ = [
     "WorkerMessage",
     "addresses",
     "child_environment",
+    "compile_bounded",
+    "containers_of",
     "counted",
     "csv_bytes",
     "csv_text",

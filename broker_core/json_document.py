@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from io import StringIO
+from itertools import islice
 from json.encoder import encode_basestring
 from typing import Any, Final, Self
 
@@ -135,6 +136,15 @@ def laid_out_json(text: str) -> str:
             write(mark if is_empty else line + mark)
             is_empty = False
     return out.getvalue()
+
+
+def containers_of(text: str, most: int) -> int:
+    """The number of objects and arrays of a JSON text, at most ``most`` + 1. Pure."""
+    if (marks := text.count("[") + text.count("{")) <= most:
+        return marks
+    # Some of them may be in texts.
+    opening = (found for found in _MARKED.finditer(text) if found[2] and found[2] in "[{")
+    return sum(1 for _found in islice(opening, most + 1))
 
 
 def json_text(value: JsonValue) -> str:

@@ -9,11 +9,16 @@ the first of the two, or at the end of the gap (`first_instant`). Pure; only the
 
 from __future__ import annotations
 
+import os
+import sys
+import time
+from collections.abc import MutableMapping
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from broker_core.errors import UnclearTimeError
 
 _SECOND = timedelta(seconds=1)
+_DAY_S = 86_400
 
 
 def instant(moment: datetime, zone: tzinfo | None = None) -> datetime:
@@ -46,6 +51,15 @@ def first_instant(moment: datetime, zone: tzinfo | None = None) -> datetime:
 def instant_ms(moment: datetime, zone: tzinfo | None = None) -> int:
     """`instant` in milliseconds since the epoch, rounded down."""
     return (instant(moment, zone) - datetime.fromtimestamp(0, UTC)) // timedelta(milliseconds=1)
+
+
+def drop_wild_zone(whole: MutableMapping[str, str] = os.environ) -> str:
+    """Remove a ``TZ`` a day or more from UTC, which Python cannot show, from the environment; returns it, empty for none."""
+    wild = ""
+    if sys.platform != "win32" and max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
+        wild = whole.pop("TZ", "")
+        time.tzset()
+    return wild
 
 
 class MachineZone(tzinfo):

@@ -18,7 +18,7 @@ from PySide6.QtCore import QObject, QSettings, QTimer
 from PySide6.QtWidgets import QApplication
 
 from gui.app.children import Children
-from gui.app.display import explained_start
+from gui.app.display import drop_wild_scales, explained_start
 from gui.app.uncaught_errors import UncaughtErrors
 from gui.app.window_options import WindowOptions, first_cluster, with_kept
 from gui.connections.cluster import ATTACHED, EMBEDDED, Cluster, kept_text, same_servers
@@ -89,7 +89,8 @@ def _is_open(options: WindowOptions) -> bool:
 
 
 def set_scale(settings_file: Path) -> None:
-    """Let Qt draw at the user's scale. Call it before the application is made; the environment variable wins."""
+    """Let Qt draw at the user's scale. Call it before the application is made; a usable environment variable wins."""
+    drop_wild_scales()
     percent = whole_number(QSettings(str(settings_file), QSettings.Format.IniFormat), SCALE_KEY, SCALES_PERCENT[0])
     if percent in SCALES_PERCENT[1:]:
         os.environ.setdefault("QT_SCALE_FACTOR", str(percent / 100))

@@ -1,13 +1,18 @@
-"""Why Qt finds no display, in one line, where Qt itself aborts and advises to install the program again."""
+"""Why Qt finds no display, in one line, where Qt itself aborts and advises to install the program again.
+
+Scales of the environment at which Qt can paint nothing are dropped.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qFormatLogMessage, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication
@@ -16,6 +21,10 @@ EXIT_CODE = 1
 WITHOUT = "./orbit broker runs without one; ssh -X forwards one, xvfb-run ./orbit makes a virtual one"
 """What can be done without a display."""
 HOW_TO_INSTALL = "Install it; on Debian and Ubuntu ./orbit setup does"
+_SCALE, _DOTS = (0.2, 8.0), (24.0, 960.0)
+_LIMITS: Final = {"QT_SCALE_FACTOR": _SCALE, "QT_SCREEN_SCALE_FACTORS": _SCALE, "QT_FONT_DPI": _DOTS}
+"""Variables of Qt and the numbers with which a window can be painted and read."""
+_SHOWN_CHARACTERS = 60
 _TRIED = re.compile(r'platform plugin "([\w-]+)"')
 _UNSERVED = ("could not connect to display", "Failed to create wl_display")
 
@@ -47,6 +56,23 @@ def explained_start() -> Iterator[None]:
         sys.stderr.write("".join(f"{line}\n" for line in written))
     if not has_screen:
         raise SystemExit(EXIT_CODE)
+
+
+def drop_wild_scales(whole: MutableMapping[str, str] = os.environ) -> None:
+    """Remove variables of Qt at which nothing can be painted from the environment, with a line each."""
+    for name, (least, most) in _LIMITS.items():
+        text = whole.get(name, "")
+        parts = (part.rpartition("=")[2] for part in text.split(";") if part)
+        if not all(least <= _number(part) <= most for part in parts):
+            del whole[name]
+            sys.stderr.write(f"orbit: {name}={text[:_SHOWN_CHARACTERS]} is ignored: it may be from {least:g} to {most:g}\n")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def reason(told: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QWidget
 
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.app.console import Console, make_application
+from gui.app.display import drop_wild_scales
 from gui.event_loop.garbage import GarbageTurns
 from gui.gallery.overlays import Open, Overlays, picture_of
 from gui.gallery.palette import with_palette
@@ -91,6 +92,7 @@ def main(out: Path, theme: str = "", language: str = "", *, name_servers: str = 
     looks = [Look(one, other) for one in themes for other in ([language] if language else LANGUAGES)]
     with tempfile.TemporaryDirectory(prefix="orbit-gallery-") as folder:
         os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={write_screen(Path(folder))}")
+        drop_wild_scales()
         application = make_application()
         console = Console(application, window_options(Path(folder), looks[0], name_servers))
         with GarbageTurns():

@@ -8,7 +8,7 @@ Bodies and fields that hits do not have are requested when their rows are painte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
@@ -207,7 +207,13 @@ class HitTableModel(ColumnTableModel[MessageRow]):
     def row_at(self, position: int) -> MessageRow | None:
         if not 0 <= position < self._count:
             return None
-        number = self._number(position)
+        return self._row(self._number(position))
+
+    def rows_at(self, positions: Iterable[int]) -> Iterator[MessageRow]:
+        hits, numbers = self.hits, [self._number(position) for position in positions if 0 <= position < self._count]
+        return (self._row(number) for number in numbers if self.hits is hits)
+
+    def _row(self, number: int) -> MessageRow:
         # The cells of a row are painted one after the other.
         if self._last is None or self._last[0] != number:
             place = self.hits.numbers["physical_offset"][number]

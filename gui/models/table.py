@@ -8,7 +8,7 @@ or changed, so that selection and scroll position stay.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, MutableSequence, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -271,6 +271,10 @@ class ColumnTableModel(QAbstractTableModel, Generic[R]):
             return None
         row = self._shown[position]
         return None if isinstance(row, Section) else row
+
+    def rows_at(self, positions: Iterable[int]) -> Iterator[R]:
+        """The rows that are at these positions now; each may be made when it is taken."""
+        return iter([row for position in positions if (row := self.row_at(position)) is not None])
 
     def section_at(self, position: int) -> str | None:
         """Title of the section heading at a position, if it is one."""

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 Row = Sequence[str]
 
-_SPECIAL = re.compile(r"([\\|`*<])")
-"""Special characters of Markdown within a cell."""
+_SPECIAL = re.compile(r"([\\|`*~<&\[\]$]|(?<![^\W_])_|_(?![^\W_]))")
+"""Special characters of Markdown within a cell, also of links, pictures, entities and formulas; ``_`` is none in a word."""
 _LINE_BREAK = re.compile(r"\r\n?|\n")
 
 

@@ -1,4 +1,7 @@
-"""`BackgroundCall`: a function on a thread of Qt's pool, its result on the GUI thread; `write_file`: a file written so."""
+"""`BackgroundCall`: a function on a thread of Qt's pool, its result on the GUI thread.
+
+`ClipboardCall` copies that result; `write_file` writes it to a file.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, QThreadPool, Signal
+from PySide6.QtGui import QGuiApplication
 
 from broker_core.api import OrbitError, replace_file
 
@@ -48,6 +52,14 @@ class BackgroundCall(QObject):
             self.done.emit(answer)
         else:
             self.failed.emit(error)
+
+
+class ClipboardCall(BackgroundCall):
+    """Makes a text on a thread, because it may be large, and copies it. It outlives the widget that is closed meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__(newest_only=True)
+        self.done.connect(lambda text: QGuiApplication.clipboard().setText(text))
 
 
 class _Work(QObject):

@@ -7,9 +7,11 @@ Fixed row height, cells painted by one delegate, selection that follows the key 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
+from itertools import chain
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QMimeData, QModelIndex, QPoint, QRect, QSize, Qt, Signal
@@ -43,6 +45,7 @@ from broker_core.api import csv_text, tsv_text
 from gui.event_loop.turns import next_turn
 from gui.models.table import Column, ColumnTableModel
 from gui.models.table_text import as_markdown
+from gui.operations.background import ClipboardCall
 from gui.theme.fonts import text_font
 from gui.theme.icons import icon_pixmap
 from gui.theme.manager import ThemeManager
@@ -53,7 +56,7 @@ from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, GridDelegate, RowPainter
 from gui.widgets.said import on_language
-from gui.widgets.table_export import TableExport
+from gui.widgets.table_export import ROWS_A_TURN, TableExport, lines_in_turns
 from gui.words.text import Words, tr
 
 R = TypeVar("R")
@@ -74,6 +77,16 @@ class CopyFormat(Enum):
     CSV = "csv"
     JSON = "json"
     MARKDOWN = "markdown"
+
+
+def text_of(keys: Sequence[str], lines: Sequence[Sequence[str]], form: CopyFormat) -> str:
+    """Titles and the texts of rows as one text; in JSON the keys of the columns are the names. Any thread."""
+    if form is CopyFormat.JSON:
+        made = [dict(zip(keys, line, strict=True)) for line in lines[1:]]
+        return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
+    if form is CopyFormat.MARKDOWN:
+        return as_markdown(lines)
+    return csv_text(lines) if form is CopyFormat.CSV else tsv_text(lines)
 
 
 class GridHeader(QHeaderView):
@@ -287,6 +300,7 @@ class DataGrid(QWidget, Generic[R]):
         self._error = False
         self._loading = False
         self._has_menu = False
+        self._clipboard = ClipboardCall()
         self.read_ms = -1
         """When the shown rows were read, ms since the epoch; -1: with the live figures, or not known."""
         self._connect()
@@ -331,15 +345,22 @@ class DataGrid(QWidget, Generic[R]):
 
     @property
     def selected_rows(self) -> list[R]:
-        positions = sorted(index.row() for index in self.view.selectionModel().selectedRows())
-        return [row for position in positions if (row := self.model.row_at(position)) is not None]
+        return list(self.model.rows_at(self._selected_positions()))
 
     @property
     def selected_count(self) -> int:
         """Number of selected rows; fast for any number."""
+        return sum(map(len, self._selected_parts()))
+
+    def _selected_parts(self) -> list[range]:
+        """Positions of the selected rows; Qt's own list of them calls the model for each cell, which takes seconds."""
         selection = self.view.selectionModel().selection()
         parts = {(part.top(), part.bottom()) for part in (selection.at(i) for i in range(selection.count()))}
-        return sum(bottom - top + 1 for top, bottom in parts)
+        return [range(top, bottom + 1) for top, bottom in sorted(parts)]
+
+    def _selected_positions(self) -> Iterator[int]:
+        """Positions of selected rows, and of headings among them, from above."""
+        return chain.from_iterable(self._selected_parts())
 
     def select_key(self, key: Hashable | None) -> bool:
         """Select the row of a key, also one that arrives later; returns whether it is shown now."""
@@ -381,14 +402,16 @@ class DataGrid(QWidget, Generic[R]):
         self.view.selectionModel().setCurrentIndex(self.model.index(position, 0), flags.ClearAndSelect | flags.Rows)
 
     def _selection_changed(self, _on: QItemSelection, _off: QItemSelection) -> None:
-        current = self.view.selectionModel().selectedRows()
-        if current:
-            newest = self.view.currentIndex().row()
-            rows = [index.row() for index in current]
-            self.selected_key = self.model.key_at(newest if newest in rows else rows[0])
-        if self.selected_key != self._last_told or not current:
-            self._last_told = self.selected_key if current else None
-            self.selected.emit(self.selected_row if current else None)
+        parts, newest = self._selected_parts(), self.view.currentIndex().row()
+        is_newest_selected = any(newest in part for part in parts) and self.model.row_at(newest) is not None
+        positions = [newest] if is_newest_selected else self._selected_positions()
+        keys = (self.model.key_at(position) for position in positions if self.model.row_at(position) is not None)
+        current = next(keys, None)
+        if current is not None:
+            self.selected_key = current
+        if self.selected_key != self._last_told or current is None:
+            self._last_told = current
+            self.selected.emit(None if current is None else self.selected_row)
 
     def fit_rows(self, most: int) -> None:
         """Be as high as the shown rows are, up to ``most`` of them; the panel around takes its height (see `fitting_panel`)."""
@@ -509,7 +532,8 @@ class DataGrid(QWidget, Generic[R]):
             super().keyPressEvent(event)
 
     def copy(self, form: CopyFormat = CopyFormat.TSV) -> None:
-        QGuiApplication.clipboard().setText(self.copied_text(form))
+        """Copy the selected rows."""
+        self._copy(self._selected_positions(), form)
 
     def copied_text(self, form: CopyFormat) -> str:
         """The selected rows as a table with a head, tab-separated or of Markdown, or as JSON by column key."""
@@ -517,9 +541,22 @@ class DataGrid(QWidget, Generic[R]):
 
     def copy_all(self, form: CopyFormat = CopyFormat.TSV) -> None:
         """Copy the shown rows, at most `COPIED_MAX`."""
-        positions = range(min(self.model.rowCount(), COPIED_MAX))
-        rows = [row for position in positions if (row := self.model.row_at(position)) is not None]
-        QGuiApplication.clipboard().setText(self._text_of(rows, form))
+        self._copy(range(min(self.model.rowCount(), COPIED_MAX)), form)
+
+    def _copy(self, positions: Iterable[int], form: CopyFormat) -> None:
+        """Copy rows, at once if they are few, else some in each turn of the loop."""
+        places = list(positions)
+        rows = self.model.rows_at(places)
+        if len(places) <= ROWS_A_TURN:
+            QGuiApplication.clipboard().setText(self._text_of(rows, form))
+            return
+        keys = [column.key for column in self.model.columns]
+        lines_in_turns(self, self.model.columns, rows, lambda lines: self._clipboard.start(partial(text_of, keys, lines, form)))
+
+    def _text_of(self, rows: Iterable[R], form: CopyFormat) -> str:
+        columns = self.model.columns
+        lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
+        return text_of([column.key for column in columns], lines, form)
 
     def ask_export(self) -> QFileDialog | None:
         """Ask for a CSV file of all shown rows; None where the rows are exported in another way."""
@@ -535,24 +572,14 @@ class DataGrid(QWidget, Generic[R]):
         return [column for place, column in enumerate(self.model.columns) if column.title and not hidden(place)]
 
     def dragged(self) -> QMimeData | None:
-        """The selected rows for another program; None without any."""
-        if not self.selected_rows:
+        """The selected rows for another program; None without any, and for more than `ROWS_A_TURN`."""
+        if not 0 < self.selected_count <= ROWS_A_TURN:
             return None
         data = QMimeData()
         data.setText(self.copied_text(CopyFormat.TSV))
-        data.setData("text/csv", self.copied_text(CopyFormat.CSV).encode())
-        data.setData("application/json", self.copied_text(CopyFormat.JSON).encode())
+        data.setData("text/csv", self.copied_text(CopyFormat.CSV).encode("utf-8", "replace"))
+        data.setData("application/json", self.copied_text(CopyFormat.JSON).encode("utf-8", "replace"))
         return data
-
-    def _text_of(self, rows: Sequence[R], form: CopyFormat) -> str:
-        columns = self.model.columns
-        if form is CopyFormat.JSON:
-            made = [{column.key: column.text(row) for column in columns} for row in rows]
-            return json.dumps(made[0] if len(made) == 1 else made, ensure_ascii=False, indent=2)
-        lines = [[tr(column.title) for column in columns], *([column.text(row) for column in columns] for row in rows)]
-        if form is CopyFormat.MARKDOWN:
-            return as_markdown(lines)
-        return csv_text(lines) if form is CopyFormat.CSV else tsv_text(lines)
 
     def _drag(self) -> None:
         data = self.dragged()

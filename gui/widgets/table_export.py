@@ -1,8 +1,12 @@
-"""`TableExport`: writes all shown rows of a table as CSV; the one way for every table of the window."""
+"""`TableExport`: writes all shown rows of a table as CSV; the one way for every table of the window.
+
+`lines_in_turns` makes the texts of rows, for it and for copies of tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -30,6 +34,24 @@ class Told(Protocol):
         """Show it."""
 
 
+def lines_in_turns(
+    owner: QObject, columns: Sequence[Column[Any]], rows: Iterable[Any], done: Callable[[list[list[str]]], None]
+) -> None:
+    """Make the texts of rows, some in each turn of the loop; then ``done`` receives them below their titles."""
+    lines: list[list[str]] = [[tr(column.title) for column in columns]]
+    left = iter(rows)
+
+    def go_on() -> None:
+        made = [[column.text(row) for column in columns] for row in islice(left, ROWS_A_TURN)]
+        lines.extend(made)
+        if made:
+            next_turn(owner, go_on)
+        else:
+            done(lines)
+
+    go_on()
+
+
 class TableExport(QObject):
     """The export of one table. The rows are those at its begin, in their order; hidden columns are left out."""
 
@@ -44,22 +66,15 @@ class TableExport(QObject):
 
     def write(self, path: Path) -> None:
         """Make the texts, some rows a turn, and write them off the GUI thread."""
-        columns, rows = self._columns, self._model.shown_rows
-        lines: list[list[str]] = [[tr(column.title) for column in columns]]
-
-        def go_on() -> None:
-            begin = len(lines) - 1
-            lines.extend([column.text(row) for column in columns] for row in rows[begin : begin + ROWS_A_TURN])
-            if len(lines) <= len(rows):
-                next_turn(self, go_on)
-            else:
-                write_file(self, path, lambda: csv_bytes(lines), done, self._failed)
+        rows = self._model.shown_rows
 
         def done(_size: int) -> None:
             count = count_text(len(rows))
             self._tell(lambda: tr("{count} rows are exported to {path}", count=count, path=path), State.HEALTHY)
 
-        go_on()
+        lines_in_turns(
+            self, self._columns, rows, lambda lines: write_file(self, path, lambda: csv_bytes(lines), done, self._failed)
+        )
 
     def _failed(self, error: Exception) -> None:
         reason: Callable[[], str] = kept_line(error)

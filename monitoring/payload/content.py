@@ -13,20 +13,32 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from io import StringIO
+from itertools import count
 from typing import Any, Final
 from xml.parsers import expat
 
-from broker_core.api import UsageError, json_text, laid_out_json, members_of, object_of, read_document
+from broker_core.api import UsageError, containers_of, json_text, laid_out_json, members_of, object_of, read_document
 from monitoring.payload.encodings import decode_text
 from monitoring.payload.layers import Layer, Unwrapped, unwrap
 from monitoring.payload.rules import DecoderRule
 from monitoring.payload.schemas import ProtobufSchema
 from monitoring.payload.tables import Table, table_of, table_of_text
 
-_XML_TOKEN = re.compile(r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>|[^<]++""", re.DOTALL)
 STRUCTURE_BYTES_MAX: Final = 8 * 1024 * 1024
 """A larger body is not parsed, but shown as text or bytes."""
+CONTAINERS_MAX: Final = 200_000
+"""Objects and arrays of a structure. Python's collector of garbage visits each of them, on the window's thread."""
+ITEMS_MAX: Final = 1_000_000
+"""Of one array or map of MessagePack, whose items may have a byte each."""
 DEPTH_MAX: Final = 200
+TAG_BYTES_MAX: Final = 512 * 1024
+"""Of a tag or comment of XML, because its reader keeps the other threads waiting until the tag ends."""
+_PIECE: Final = 64 * 1024
+"""Bytes of XML that are read at once; other threads run between two pieces."""
+_XML_TOKEN = re.compile(r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>|[^<]++""", re.DOTALL)
+
+
+TOO_MANY: Final = f"its objects and arrays are more than {CONTAINERS_MAX:,}, so it is not read as a structure"
 
 
 class BodyKind(Enum):
@@ -140,6 +152,9 @@ class _ContentReader:
         return self._table(text, encoding, is_asked=False) or self._text(text, encoding)
 
     def _json(self, text: str, encoding: str, *, is_asked: bool) -> Content | None:
+        if containers_of(text, CONTAINERS_MAX) > CONTAINERS_MAX:
+            self.refusals.append(("structure", TOO_MANY))
+            return None
         try:
             value = read_document(text.lstrip("\ufeff"))
         except ValueError as error:
@@ -169,7 +184,10 @@ class _ContentReader:
         import msgpack
 
         try:
-            value = msgpack.unpackb(self._data, raw=False, strict_map_key=False, object_pairs_hook=_members)
+            value = _unpacked(self._data)
+        except _TooManyError:
+            self.refusals.append(("structure", TOO_MANY))
+            return None
         except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
             if is_asked:
                 self.refusals.append(("msgpack", str(error) or type(error).__name__))
@@ -189,6 +207,31 @@ class _ContentReader:
             self.refusals.append(("protobuf", str(error)))
             return None
         return Content(BodyKind.PROTOBUF, self._data, laid_out_json(json_text(value)), value, table_of(value))
+
+
+class _TooManyError(ValueError):
+    """A value holds more than `CONTAINERS_MAX` arrays and maps."""
+
+
+def _unpacked(data: bytes) -> object:
+    import msgpack
+
+    containers = count()
+
+    def items(found: list[object]) -> list[object]:
+        if next(containers) >= CONTAINERS_MAX:
+            raise _TooManyError
+        return found
+
+    def members(pairs: list[tuple[object, object]]) -> dict[str, object]:
+        if next(containers) >= CONTAINERS_MAX:
+            raise _TooManyError
+        return _members(pairs)
+
+    return msgpack.unpackb(
+        data, raw=False, strict_map_key=False, list_hook=items, object_pairs_hook=members, max_array_len=ITEMS_MAX,
+        max_map_len=ITEMS_MAX,
+    )  # fmt: skip
 
 
 def _members(pairs: list[tuple[object, object]]) -> dict[str, object]:
@@ -230,13 +273,23 @@ def laid_out_xml(text: str) -> str:
 
     Raises:
         ExpatError: It is no XML.
-        ValueError: It declares a document type, whose entities could expand without limit, or is nested too deeply.
+        ValueError: It declares a document type, whose entities could expand without limit, is nested too deeply, or has a tag
+            of more than `TAG_BYTES_MAX`.
     """
     text = text.lstrip("\ufeff").lstrip()
     # The text is decoded already; its declaration names the encoding of the bytes.
     parser = expat.ParserCreate("UTF-8")
     parser.StartDoctypeDeclHandler = _refuse_doctype
-    parser.Parse(text.encode(), True)
+    data = text.encode()
+    for end in range(_PIECE, len(data) + _PIECE, _PIECE):
+        parser.Parse(data[end - _PIECE : end], False)
+        if min(end, len(data)) - parser.CurrentByteIndex > TAG_BYTES_MAX:
+            raise ValueError(f"it has a tag or comment of more than {TAG_BYTES_MAX:,} bytes")
+    parser.Parse(b"", True)
+    return _laid_out_tags(text)
+
+
+def _laid_out_tags(text: str) -> str:
     out = StringIO()
     depth, has_only_text = 0, False
     for found in _XML_TOKEN.finditer(text):

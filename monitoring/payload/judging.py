@@ -16,6 +16,8 @@ from typing import Final, Protocol
 
 import regex
 
+from broker_core.api import compile_bounded
+
 MASK: Final = "•••"
 JUDGE_SECONDS: Final = 0.2
 """For one expression and text, off the window's thread."""
@@ -53,18 +55,18 @@ def compiled(expression: str) -> regex.Pattern[str]:
     Raises:
         regex.error: It is invalid. `ValueError`, `OverflowError` and `RecursionError` also mean that.
     """
-    return regex.compile(expression)
+    return compile_bounded(expression)
 
 
 def judged(expressions: tuple[str, ...], text: str, seconds: float) -> str | None:
-    """A text with the matches masked; None if an expression timed out after ``seconds`` of processor time.
+    """A text with the matches masked; None if an expression timed out after ``seconds`` of processor time, or has no end.
 
     The first group of each expression is masked, or the whole match.
     """
     for expression in expressions:
         try:
             text = compiled(expression).sub(_masked, text, timeout=seconds)
-        except TimeoutError:
+        except (TimeoutError, MemoryError):  # MemoryError: it calls itself without end
             return None
     return text
 

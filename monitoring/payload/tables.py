@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -11,7 +11,9 @@ from broker_core.api import JsonValue, json_text, values_named, without_half_pai
 
 TABLE_ROWS_MAX: Final = 10_000
 TABLE_CELLS_MAX: Final = 200_000
-"""Of a list of objects, because objects without a common member would make a table of the square of their number."""
+"""Because objects without a common member would make a table of the square of their number, and a line may be all commas."""
+TABLE_COLUMNS_MAX: Final = 10_000
+"""The reader of a line of millions of cells keeps all other threads waiting, also that of the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,23 @@ def table_of_text(text: str, *, is_asked: bool) -> Table | None:
     for separator in "\t,;":
         if separator not in first:
             continue
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        reader = csv.reader(_bounded_lines(text, separator), delimiter=separator, strict=True)
+        rows_found = (tuple(row) for row in reader if row)
         try:
-            rows = list(islice((tuple(row) for row in reader if row), TABLE_ROWS_MAX + 2))
+            headings = next(rows_found, ())
+            rows_max = min(TABLE_ROWS_MAX, TABLE_CELLS_MAX // max(1, len(headings)))
+            rows = list(islice(rows_found, rows_max + 1))
         except csv.Error:
             continue
-        is_likely = is_asked or separator == "\t" or len(rows[0]) > 2 or len(rows) > 3
-        if len(rows) > 1 and is_likely and all(len(row) == len(rows[0]) for row in rows):
-            return Table(rows[0], tuple(rows[1 : TABLE_ROWS_MAX + 1]), is_cut=len(rows) > TABLE_ROWS_MAX + 1)
+        is_likely = is_asked or separator == "\t" or len(headings) > 2 or len(rows) > 2
+        if rows and is_likely and all(len(row) == len(headings) for row in rows):
+            return Table(headings, tuple(rows[:rows_max]), is_cut=len(rows) > rows_max)
     return None
+
+
+def _bounded_lines(text: str, separator: str) -> Iterator[str]:
+    """Lines with their ends; `csv.Error` at one of more than `TABLE_COLUMNS_MAX` cells."""
+    for line in io.StringIO(text, newline=""):
+        if line.count(separator) >= TABLE_COLUMNS_MAX:
+            raise csv.Error(f"a line has more than {TABLE_COLUMNS_MAX:,} cells")
+        yield line

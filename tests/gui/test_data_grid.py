@@ -16,6 +16,7 @@ from gui.widgets.basic import column
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel, fitting_panel
 from gui.widgets.row_painter import _shortened
+from gui.widgets.table_export import ROWS_A_TURN
 from gui.words.text import said
 
 
@@ -302,7 +303,7 @@ def test_every_table_is_exported_as_csv_and_copied_as_a_whole(qtbot, theme, tmp_
     qtbot.waitUntil(lambda: len(page.told) == 2)
     assert page.told[1][1] is State.CRITICAL
     grid.copy_all()
-    assert len(QGuiApplication.clipboard().text().splitlines()) == 1_001
+    qtbot.waitUntil(lambda: len(QGuiApplication.clipboard().text().splitlines()) == 1_001)
     menu = QMenu(page)
     grid.add_table_actions(menu)
     assert [action.text() for action in menu.actions()] == ["Copy the table", "Export the table as CSV…"]
@@ -318,6 +319,50 @@ def test_selected_rows_can_be_dragged_into_other_programs(qtbot, theme):
     data = grid.dragged()
     assert data.text().splitlines() == ["Name", "b"]
     assert bytes(data.data("text/csv").data()).decode().split() == ["Name", "b"]
+
+
+def test_many_rows_are_selected_without_a_call_for_each_cell(qtbot, theme):
+    model = ColumnTableModel([Column(f"c{place}", "Name", str) for place in range(8)], lambda row: row)
+    model.set_rows(range(5_000))
+    grid = DataGrid(model, theme, several=True)
+    qtbot.addWidget(grid)
+    flags = model.flags
+    asked: list[int] = []
+    model.flags = lambda index: asked.append(index.row()) or flags(index)
+    grid.view.selectAll()
+    assert (grid.selected_count, len(grid.selected_rows), grid.selected_key) == (5_000, 5_000, 0)
+    assert len(asked) < 500
+
+
+def test_many_rows_are_copied_whole_some_in_each_turn_as_they_were(qtbot, theme):
+    made: list[int] = []
+    model = ColumnTableModel([Column("name", "Name", lambda row: made.append(row) or str(row))], lambda row: row)
+    model.set_rows(range(3_000))
+    grid = DataGrid(model, theme, several=True)
+    qtbot.addWidget(grid)
+    grid.view.selectAll()
+    made.clear()
+    grid.copy(CopyFormat.JSON)
+    assert len(made) <= ROWS_A_TURN
+    model.set_rows(range(10))
+    text = json.dumps([{"name": str(number)} for number in range(3_000)], indent=2)
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == text)
+
+
+def test_the_selection_follows_the_newest_row_and_headings_are_no_rows(qtbot, theme):
+    model = ColumnTableModel([Column("name", "Name", str)], lambda row: row, section=lambda row: row[0], sections=["a", "b"])
+    model.set_rows(["a1", "a2", "b1"])
+    grid = DataGrid(model, theme, several=True)
+    qtbot.addWidget(grid)
+    told: list[object] = []
+    grid.selected.connect(told.append)
+    grid.view.selectAll()
+    assert grid.selected_rows == ["a1", "a2", "b1"]
+    assert told == ["a1"]
+    grid.select_key("b1")
+    assert (grid.selected_rows, told) == (["b1"], ["a1", "b1"])
+    grid.view.clearSelection()
+    assert told == ["a1", "b1", None]
 
 
 def test_a_table_that_fits_its_rows_is_as_high_as_they_are(qtbot, theme):

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import threading
 from dataclasses import replace
 from functools import partial
 
@@ -417,6 +418,28 @@ def test_a_message_is_copied_as_json_lines_and_markdown():
     assert markdown.endswith('```json\n{\n  "a": "x|y"\n}\n```')
 
 
+def test_markdown_of_a_body_of_marks_is_made_in_one_pass_and_shows_them_all():
+    body = b"a``b" + b"`" * 1_000_000
+    text = message_markdown(replace(DETAIL, body=body), QUEUE, read_shown(body, None, Schemas()))
+    fence = "`" * 1_000_001
+    assert text.endswith(f"\n{fence}\n{body.decode()}\n{fence}")
+
+
+def test_a_message_is_made_into_a_text_beside_the_window(pane, qtbot, monkeypatch):
+    threads = []
+    monkeypatch.setattr(
+        "gui.views.messages.copies.message_pairs",
+        lambda *_parts: threads.append(threading.current_thread()) or [("a", "b")] * 2,
+    )
+    showing(pane, qtbot, b"text")
+    pane.copy_button.click()
+    (menu,) = pane.copy_button.findChildren(QMenu)
+    for form in ("Message as TSV", "Message as Markdown"):
+        next(action for action in menu.actions() if action.text() == form).trigger()
+    qtbot.waitUntil(lambda: len(threads) == 2, timeout=WAIT_MS)
+    assert threading.main_thread() not in threads
+
+
 WRITTEN = (
     rb'{"a":23958446825181076828,"b":9007199254740993,"c":0.10,"d":12345678901234567890.123,"e":1E400,"f":-0,"g":1.0,"k":1,'
     rb'"k":2,"s":"\ud800"}'
@@ -458,7 +481,7 @@ def test_the_copy_menu_fills_the_clipboard(pane, qtbot):
     titles = {action.text(): action for action in menu.actions()}
     titles["Body"].trigger()
 
-    assert QGuiApplication.clipboard().text() == "text"
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "text", timeout=WAIT_MS)
     assert {"Message as JSON", "Message as TSV", "Message as Markdown", "Offset message ID", "Unique ID"} <= set(titles)
 
 
@@ -472,7 +495,9 @@ def test_a_copy_names_the_broker_and_its_own_number_of_the_queue(show_page, qtbo
     showing(pane, qtbot, b"text", queue_id=QUEUES_OF_BROKER + 3)
     pane.copy_button.click()
     (menu,) = pane.copy_button.findChildren(QMenu)
+    QGuiApplication.clipboard().clear()
     next(action for action in menu.actions() if action.text() == "Message as JSON").trigger()
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() != "", timeout=WAIT_MS)
     fields = json.loads(QGuiApplication.clipboard().text())
     assert (fields["brokerName"], fields["queueId"]) == copied
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.errors import UnclearTimeError
-from broker_core.local_time import MACHINE_ZONE, first_instant, instant, instant_ms
+from broker_core.local_time import MACHINE_ZONE, drop_wild_zone, first_instant, instant, instant_ms
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
 LORD_HOWE, SHANGHAI = ZoneInfo("Australia/Lord_Howe"), ZoneInfo("Asia/Shanghai")
@@ -160,3 +161,18 @@ def test_the_zone_of_this_machine_has_all_its_rules(monkeypatch, zone):
 )
 def test_what_recurs_happens_at_the_first_of_two_and_at_the_end_of_a_gap(local, expected):
     assert first_instant(datetime.fromisoformat(local), BERLIN) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize("zone", ["ABC24", "ABC-24", "ABC99XYZ", "ABC24DEF"])
+def test_a_zone_a_day_away_is_dropped(monkeypatch, zone):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert (drop_wild_zone(), os.environ.get("TZ")) == (zone, None)
+        assert abs(time.timezone) < 86_400
+        monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        assert (drop_wild_zone(), time.timezone) == ("", -14 * 3_600)
+    finally:
+        monkeypatch.undo()
+        time.tzset()

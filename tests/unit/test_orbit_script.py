@@ -1,12 +1,16 @@
 """The commands of ``./orbit``: the paths that it passes to its tests exist."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
+import sys
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 import pytest
+from packaging.markers import Marker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -43,6 +47,50 @@ def test_both_scripts_install_from_the_same_lock_files_and_all_of_them_exist():
                       for name in ("orbit", "orbit.cmd"))  # fmt: skip
     assert shell == windows
     assert [name for name in sorted(shell) if not (ROOT / name).is_file()] == []
+
+
+MEASURED = sys.platform == "linux" and platform.machine() == "x86_64" and sys.implementation.name == "cpython"
+
+
+@pytest.mark.skipif(not MEASURED, reason="the figures are those of x86-64 Linux")
+@pytest.mark.parametrize(
+    ("words", "locks"),
+    [
+        ("packages", ["requirements-window.lock", "requirements-reports.lock"]),
+        ("packages with the tools for tests", ["requirements-dev.lock"]),
+    ],
+)
+def test_the_set_up_says_what_it_takes_on_disk(words, locks):
+    stated = re.search(rf'what="{words} \((\d\.\d) GB"', (ROOT / "orbit").read_text(encoding="utf-8"))
+    assert stated is not None
+    named = {name for lock in locks for name in names_of(lock)}
+    installed = {canonical(one.name): one for one in distributions()}
+    if missing := sorted(name for name in named if name not in installed):
+        pytest.skip(f"not installed here: {', '.join(missing[:5])}")
+    taken = sum(disk_bytes(installed[name]) for name in {*named, "pip"} if name in installed)
+    assert float(stated[1]) * 1e9 == pytest.approx(taken, rel=0.15)
+
+
+def test_both_scripts_say_the_same_of_the_disk():
+    shell, windows = ((ROOT / name).read_text(encoding="utf-8") for name in ("orbit", "orbit.cmd"))
+    (stated,) = re.findall(r'what="packages \((\d\.\d GB)', shell)
+    assert re.findall(r"about (\d\.\d GB) on disk", windows) == [stated]
+
+
+def names_of(lock: str) -> set[str]:
+    """The packages of a lock file that are installed on this system."""
+    lines = re.findall(r"^([\w.-]+)==[^;\n]+?(;[^\\\n]+)?\\?$", (ROOT / lock).read_text(encoding="utf-8"), re.MULTILINE)
+    return {canonical(name) for name, marker in lines if not marker or Marker(marker[1:].strip()).evaluate()}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def disk_bytes(one: Distribution) -> int:
+    """Blocks of the files that were installed, compiled modules among them."""
+    files = (Path(str(one.locate_file(file))) for file in one.files or ())
+    return sum(file.lstat().st_blocks * 512 for file in files if file.exists())
 
 
 @pytest.mark.parametrize(

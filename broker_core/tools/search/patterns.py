@@ -22,6 +22,10 @@ SEARCH_SECONDS = 2.0
 MARK_SECONDS = 0.01
 """For one shown text, while the window waits."""
 _REPEATS = "*+"
+PARTS_MAX = 200_000
+"""Of an expression with its counted repeats written out, as the library does: it compiles so many in a tenth of a second."""
+_COUNT = re.compile(r"\{(\d+)(?:,\d*)?\}")
+_COUNT_DIGITS_MAX = 9
 _OPEN_COUNT = re.compile(r"\{\d*,\}")
 
 
@@ -56,6 +60,10 @@ class SearchPattern(_Pattern):
                 f"the regular expression {self.pattern!r} takes more than {SEARCH_SECONDS:g} s on one message of {len(text):,} "
                 "characters: it can match in too many ways; write it with fewer repeats and alternatives, or use contains"
             ) from error
+        except MemoryError as error:
+            raise UsageError(
+                f"the regular expression {self.pattern!r} cannot be used: it calls itself without end, as (?R) does"
+            ) from error
 
 
 class MarkPattern(_Pattern):
@@ -73,7 +81,7 @@ class MarkPattern(_Pattern):
             return
         try:
             yield from self._compiled.finditer(text, start, end, timeout=MARK_SECONDS)
-        except TimeoutError:
+        except (TimeoutError, MemoryError):  # MemoryError: it calls itself without end
             self._is_given_up = True
 
 
@@ -93,11 +101,48 @@ def compile_pattern(text: str, fail: Callable[[str], NoReturn]) -> SearchPattern
     return pattern
 
 
+def compile_bounded(text: str) -> regex.Pattern[str]:
+    """A compiled expression that is compiled at once: ``((((a{100}){100}){100}){100})`` would take minutes and gigabytes.
+
+    Raises:
+        regex.error: It is no regular expression. `OverflowError` and `RecursionError` also mean that.
+        ValueError: The same, or it is larger than `PARTS_MAX`.
+    """
+    import regex
+
+    if _parts_of(text) > PARTS_MAX:
+        raise ValueError(f"its counted repeats make more than {PARTS_MAX:,} parts")
+    return regex.compile(text)
+
+
+def _parts_of(text: str) -> int:
+    """Characters and classes of an expression with each counted repeat written out."""
+    groups, last, position = [0], 0, 0
+    while position < len(text):
+        character = text[position]
+        if character == "(":
+            groups.append(0)
+            last, position = 0, position + 1
+            continue
+        if count := _COUNT.match(text, position):
+            times = int(count[1][: _COUNT_DIGITS_MAX + 1])
+            groups[-1] += last * max(0, times - 1)
+            last, position = last * max(1, times), count.end()
+            continue
+        last = groups.pop() if character == ")" and len(groups) > 1 else 1
+        groups[-1] += last
+        if character == "[":
+            position = _class_end(text, position)
+        else:
+            position += 2 if character == "\\" else 1
+    return sum(groups)
+
+
 def _compiled(text: str) -> regex.Pattern[str]:
     import regex
 
     try:
-        return regex.compile(text)
+        return compile_bounded(text)
     except (regex.error, ValueError, OverflowError, RecursionError) as error:  # ValueError: flags that contradict each other
         raise UsageError(f"the regular expression cannot be read: {error}") from error
 

@@ -67,7 +67,11 @@ ENCODING_NAMES = {
     "utf-8": "UTF-8", "utf-8-sig": "UTF-8", "gb18030": "GBK (GB18030)", "utf-16": "UTF-16", "big5": "Big5",
     "shift_jis": "Shift JIS", "euc_kr": "EUC-KR", "latin-1": "Latin-1",
 }  # fmt: skip
-NOTICES = KnownTexts("{size} bytes; structures are read up to {limit}", NO_PATHS)
+NOTICES = KnownTexts(
+    "{size} bytes; structures are read up to {limit}",
+    "its objects and arrays are more than {limit}, so it is not read as a structure",
+    NO_PATHS,
+)
 
 
 class BodyPane(QWidget):

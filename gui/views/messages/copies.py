@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
 from broker_core.api import json_text, laid_out_json, tsv_text
@@ -13,6 +13,7 @@ from gui.models.message_words import property_rows
 from gui.models.messages import KEYS, TAGS, UNIQUE_KEY
 from gui.models.queue_window import own_queue, place_text
 from gui.models.table_text import as_markdown
+from gui.operations.background import ClipboardCall
 from gui.widgets.popups import new_menu, popup_below
 from gui.words.text import QueueText, tr
 from monitoring.payload.content import BodyKind
@@ -22,6 +23,8 @@ from monitoring.sources.base import ClusterSource
 
 Queue = tuple[str, int]
 """Name of the broker, empty where it is not known, and id of the queue there, as other programs know it."""
+
+_TICKS = re.compile("`+")
 
 
 def message_json(detail: MessageDetail, queue: Queue, body: ShownBody) -> str:
@@ -76,36 +79,37 @@ def message_markdown(detail: MessageDetail, queue: Queue, body: ShownBody) -> st
     table = as_markdown([("Name", "Value"), *pairs])
     text = body.content.text or body.copied_text()
     language = "json" if body.content.kind is BodyKind.JSON else ""
-    fence = "```"
-    while fence in text:
-        fence += "`"
+    fence = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
     return "\n".join([table, "", fence + language, text, fence])
 
 
-def popup_copies(button: QWidget, source: ClusterSource, detail: MessageDetail | None, body: ShownBody | None) -> None:
+def popup_copies(
+    button: QWidget, source: ClusterSource, detail: MessageDetail | None, body: ShownBody | None, copy: ClipboardCall
+) -> None:
     """Open the menu below a button once the body was read; masked parts of the body are masked in its copies."""
     if detail is None or body is None:
         return
     menu = new_menu(button)
     queue = own_queue(source.state, detail.queue_id, source.ready.broker_name if source.ready is not None else "")
-
-    def copy_text(text: str) -> None:
-        QGuiApplication.clipboard().setText(text)
-
-    menu.addAction(tr("Message as JSON"), lambda: copy_text(message_json(detail, queue, body)))
-    menu.addAction(tr("Message as TSV"), lambda: copy_text(message_tsv(detail, queue, body)))
-    menu.addAction(tr("Message as Markdown"), lambda: copy_text(message_markdown(detail, queue, body)))
+    forms = (
+        (tr("Message as JSON"), message_json),
+        (tr("Message as TSV"), message_tsv),
+        (tr("Message as Markdown"), message_markdown),
+    )
+    for title, form in forms:
+        menu.addAction(title, partial(copy.start, partial(form, detail, queue, body)))
     menu.addSeparator()
     if detail.body:
-        menu.addAction(tr("Body"), lambda: copy_text(body.copied_text()))
+        menu.addAction(tr("Body"), partial(copy.start, body.copied_text))
+    keys = detail.properties.get(KEYS, "")
     entries = (
-        (tr("Offset message ID"), detail.offset_message_id),
-        (tr("Unique ID"), detail.properties.get(UNIQUE_KEY, "")),
-        (tr("Keys"), body.mask.mask_text(detail.properties.get(KEYS, ""))),
+        (tr("Offset message ID"), detail.offset_message_id, partial(str, detail.offset_message_id)),
+        (tr("Unique ID"), (unique := detail.properties.get(UNIQUE_KEY, "")), partial(str, unique)),
+        (tr("Keys"), keys, partial(body.mask.mask_text, keys)),
     )
-    for title, text in entries:
+    for title, text, made_text in entries:
         if text:
-            menu.addAction(title, partial(copy_text, text))
+            menu.addAction(title, partial(copy.start, made_text))
     popup_below(menu, button, 2)
 
 

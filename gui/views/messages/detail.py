@@ -10,6 +10,7 @@ from broker_core.worker.questions.stored_messages import MessageDetail
 from gui.models.message_words import PropertyRow, PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import MessageRow, message_name
 from gui.models.table import ColumnTableModel
+from gui.operations.background import ClipboardCall
 from gui.views.acting import set_acting
 from gui.views.action_dialog import read_only_reason
 from gui.views.messages.body_pane import BodyPane
@@ -35,6 +36,7 @@ class MessageDetailPane(Panel):
     def __init__(self, context: PageContext) -> None:
         super().__init__(flush=True)
         theme, self._context = context.theme, context
+        self._copy = ClipboardCall()
         self.detail: MessageDetail | None = None
         """The shown message."""
         self._remembered: MessageDetail | None = None
@@ -169,7 +171,7 @@ class MessageDetailPane(Panel):
         self._remembered = self.detail
 
     def _open_copy_menu(self) -> None:
-        popup_copies(self.copy_button, self._context.source, self.detail, self.body.body)
+        popup_copies(self.copy_button, self._context.source, self.detail, self.body.body, self._copy)
 
     def _open_property_menu(self, property_: PropertyRow, at: QPoint) -> None:
         menu = new_menu(self)

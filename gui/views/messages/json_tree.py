@@ -9,11 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPersistentModelIndex, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 
 from broker_core.api import json_text, laid_out_json, members_of, without_half_pairs
-from gui.operations.background import BackgroundCall
+from gui.operations.background import ClipboardCall
 from gui.theme.fonts import mono_font
 from gui.theme.manager import ThemeManager
 from gui.theme.tokens import Tokens, mix
@@ -170,9 +170,7 @@ class JsonTree(QTreeView):
         self._model = JsonTreeModel(self)
         self.setModel(self._model)
         self._delegate = _NodeDelegate(theme, times, self)
-        # Without a parent: it must outlive a tree that is closed while a copy is made.
-        self._copy = BackgroundCall(newest_only=True)
-        self._copy.done.connect(lambda text: QGuiApplication.clipboard().setText(text))
+        self._copy = ClipboardCall()
         self.setItemDelegate(self._delegate)
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)

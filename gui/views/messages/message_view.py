@@ -22,7 +22,7 @@ from gui.models.lifeline import MISSING, LifeEvent, life_chips, life_events
 from gui.models.message_words import PropertyWords, level_delay_ms, property_rows, record_facts
 from gui.models.messages import UNIQUE_KEY, message_name
 from gui.models.table import ColumnTableModel
-from gui.operations.background import write_file
+from gui.operations.background import ClipboardCall, write_file
 from gui.operations.queries import LatestQuery
 from gui.plots.life_line import LifeLinePicture
 from gui.theme.tokens import State
@@ -82,6 +82,7 @@ class MessageView(PageView):
         self.hand_button = said_button(theme, "users-three", "Give to one consumer…", on_click=hand)
         self.compare_button = said_button(theme, "arrows-left-right", "Compare", on_click=self.compare)
         self._body_query: LatestQuery[MessageBody] = LatestQuery(self)
+        self._copy = ClipboardCall()
         self.download_button = IconButton(theme, "arrow-square-out", tip=" ", on_click=self.ask_download)
         self.copy_button = said_button(theme, "copy", "Copy as", caret=True, on_click=self._open_copy_menu)
         self.picture = said(LifeLinePicture(theme, context.times), name="Life line")
@@ -196,7 +197,7 @@ class MessageView(PageView):
         self.context.notify(words, state=State.WARNING if answer.notice else State.HEALTHY)
 
     def _open_copy_menu(self) -> None:
-        popup_copies(self.copy_button, self.context.source, self._detail, self.body.body)
+        popup_copies(self.copy_button, self.context.source, self._detail, self.body.body, self._copy)
 
     def _open_event_menu(self, event: LifeEvent, at: QPoint) -> None:
         menu = new_menu(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from PySide6.QtCore import qInstallMessageHandler, qWarning
 
 from broker_core.children import environment, main_command
-from gui.app.display import explained_start, reason
+from gui.app.display import drop_wild_scales, explained_start, reason
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="displays of Linux")
@@ -113,3 +114,22 @@ def test_what_is_unknown_is_told_in_the_words_of_qt():
     assert line.startswith("Qt cannot show a window: Something is broken; Could not load")
     assert "Reinstalling" not in line
     assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("QT_SCALE_FACTOR", "1e9"), ("QT_SCALE_FACTOR", "0"), ("QT_SCALE_FACTOR", "-1"), ("QT_SCALE_FACTOR", "nan"),
+        ("QT_SCALE_FACTOR", "x"), ("QT_SCREEN_SCALE_FACTORS", "DP-1=1.5;DP-2=1e9"), ("QT_FONT_DPI", "100000000"),
+    ],
+)  # fmt: skip
+def test_a_scale_at_which_nothing_can_be_painted_is_ignored_with_a_line(name, text, capsys):
+    drop_wild_scales(whole := {name: text, "LANG": "C"})
+    assert whole == {"LANG": "C"}
+    assert re.fullmatch(rf"orbit: {name}={re.escape(text)} is ignored: it may be from [\d.]+ to \d+\n", capsys.readouterr().err)
+
+
+def test_scales_that_people_use_stay(capsys):
+    drop_wild_scales(whole := {"QT_SCALE_FACTOR": "1.25", "QT_SCREEN_SCALE_FACTORS": "DP-1=1.5;DP-2=2;", "QT_FONT_DPI": "96"})
+    assert len(whole) == 3
+    assert capsys.readouterr().err == ""

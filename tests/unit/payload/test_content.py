@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core import zstandard_frames
-from monitoring.payload.content import BodyKind, read_content
+from broker_core.api import containers_of
+from monitoring.payload.content import CONTAINERS_MAX, TAG_BYTES_MAX, TOO_MANY, BodyKind, read_content
 from monitoring.payload.rules import DecoderRule
-from monitoring.payload.tables import TABLE_CELLS_MAX, Table
+from monitoring.payload.tables import TABLE_CELLS_MAX, TABLE_COLUMNS_MAX, Table
 
 ORDER = {"id": 7, "customer": {"name": "王芳"}, "items": [1, 2.5, None, True]}
 PACKERS = {
@@ -126,6 +127,60 @@ def test_what_would_fill_the_memory_is_cut_and_said(name):
     found = read_content(bomb)
     assert found.is_cut
     assert len(found.data) == 32 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b"[" + b"[]," * CONTAINERS_MAX + b"1]", BodyKind.TEXT),
+        (b"\xdd" + (CONTAINERS_MAX + 1).to_bytes(4, "big") + b"\x90" * (CONTAINERS_MAX + 1), BodyKind.BYTES),
+        (b"\xdd" + (CONTAINERS_MAX + 1).to_bytes(4, "big") + b"\x80" * (CONTAINERS_MAX + 1), BodyKind.BYTES),
+    ],
+)
+def test_a_structure_has_a_bounded_number_of_objects_and_arrays(body, kind):
+    found = read_content(body)
+    assert (found.kind, found.refusals) == (kind, (("structure", TOO_MANY),))
+
+
+def test_brackets_in_texts_are_no_arrays():
+    body = json.dumps(["[{" * CONTAINERS_MAX, '\\"[' * 2_000]).encode()
+    assert read_content(body).kind is BodyKind.JSON
+    assert containers_of(body.decode(), CONTAINERS_MAX) == 1
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<a" + "".join(f' b{n}=""' for n in range(120_000)) + "/>",
+        f"<a b='{'x' * 2 * TAG_BYTES_MAX}'/>",
+        f"<!--{'x' * 2 * TAG_BYTES_MAX}-->",
+    ],
+)
+def test_a_tag_of_xml_is_bounded(tag):
+    found = read_content(f"<r>{tag}</r>".encode())
+    assert (found.kind, found.refusals) == (
+        BodyKind.TEXT,
+        (("xml", f"it has a tag or comment of more than {TAG_BYTES_MAX:,} bytes"),),
+    )
+
+
+def test_large_xml_of_short_tags_is_laid_out():
+    text = "<r>" + "<a>x</a>" * 100_000 + "</r>"
+    assert read_content(text.encode()).text.count("\n") == 100_001
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_table_has_a_bounded_number_of_columns(lines):
+    assert read_content(("a\tb\n" + "\t" * TABLE_COLUMNS_MAX + "\n" * lines).encode()).kind is BodyKind.TEXT
+    assert read_content((("\t" * TABLE_COLUMNS_MAX + "\n") * 2).encode()).kind is BodyKind.TEXT
+
+
+def test_a_table_of_text_has_a_bounded_number_of_cells():
+    wide = ",".join("abcd") + "\n"
+    assert not read_content((wide * 10_001).encode()).table.is_cut
+    wider = "," * 99 + "\n"
+    table = read_content((wider * 3_000).encode()).table
+    assert (len(table.headings), len(table.rows), table.is_cut) == (100, TABLE_CELLS_MAX // 100, True)
 
 
 def test_near_misses_say_what_is_wrong_with_them():
