@@ -200,6 +200,7 @@ _FORMS: tuple[str, ...] = (
     "there is no file {path}",
     "the schema cannot be compiled: {reason}",
     "the compiler gave no reason",
+    "it takes more than {seconds} s",
     "a rule needs a topic or a pattern such as orders*",
     "“{reading}” is no way to read a body; there are {readings}",
     "a rule for Protobuf needs a schema and the full name of a message",

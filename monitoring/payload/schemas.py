@@ -11,6 +11,8 @@ from typing import Any
 
 from broker_core.api import SCHEMAS, UsageError, child_environment, module_command, require_part
 
+COMPILER_SECONDS = 60
+
 
 class ProtobufSchema:
     """Message types of a ``.proto`` file, a folder of them, or a descriptor set.
@@ -76,6 +78,8 @@ def _descriptor_set(path: Path) -> bytes:
         return _compiled(path, sorted(path.rglob("*.proto")))
     if path.suffix == ".proto":
         return _compiled(path.parent, [path])
+    if not path.is_file():  # reading a pipe would not end
+        raise UsageError(f"there is no file {path}", path=str(path))
     try:
         return path.read_bytes()
     except OSError as error:
@@ -100,11 +104,20 @@ def _compiled(folder: Path, files: Sequence[Path]) -> bytes:
 
 
 def _run_compiler(words: Sequence[str]) -> str:
-    """Run the packaged compiler in its own process, because it writes to standard error; returns that text."""
-    done = subprocess.run(
-        module_command("grpc_tools.protoc", *words), capture_output=True, encoding="utf-8", errors="replace", check=False,
-        env=child_environment(), timeout=60,
-    )  # fmt: skip
+    """Run the packaged compiler in its own process, because it writes to standard error; returns that text.
+
+    Raises:
+        UsageError: It does not end, or the system refuses to run it, as with a folder of too many files.
+    """
+    try:
+        done = subprocess.run(
+            module_command("grpc_tools.protoc", *words), capture_output=True, encoding="utf-8", errors="replace", check=False,
+            env=child_environment(), timeout=COMPILER_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(f"the schema cannot be compiled: it takes more than {COMPILER_SECONDS} s") from error
+    except OSError as error:
+        raise UsageError(f"the schema cannot be compiled: {error.strerror}") from error
     return done.stderr.strip()
 
 

@@ -1,3 +1,6 @@
+import errno
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -114,8 +117,30 @@ def test_a_schema_that_cannot_be_had_says_why(tmp_path):
         (alone, "nowhere.proto"),
         (other, "no descriptor set"),
         (tmp_path / "missing.proto", "no file"),
-        (tmp_path / "missing.desc", "cannot be read"),
-        (Path(tmp_path / "empty"), "cannot be read"),
+        (tmp_path / "missing.desc", "no file"),
+        (Path(tmp_path / "empty"), "no file"),
     ):
         with pytest.raises(UsageError, match=says):
             ProtobufSchema(path)
+
+
+def test_a_pipe_is_no_schema(tmp_path):
+    os.mkfifo(tmp_path / "pipe.desc")
+    with pytest.raises(UsageError, match="no file"):
+        ProtobufSchema(tmp_path / "pipe.desc")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (subprocess.TimeoutExpired("protoc", 60), "it takes more than 60 s"),
+        (OSError(errno.E2BIG, "Argument list too long"), "Argument list too long"),
+    ],
+)
+def test_a_compiler_that_does_not_end_or_begin_is_told(folder, monkeypatch, error, says):
+    def run(*_words, **_options):
+        raise error
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(UsageError, match=f"the schema cannot be compiled: {says}"):
+        ProtobufSchema(folder)
