@@ -10,12 +10,12 @@ the first of the two, or at the end of the gap (`first_instant`). Pure; only the
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import MutableMapping
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from broker_core.errors import UnclearTimeError
+from broker_core.platform.zones import read_zone
 
 _SECOND = timedelta(seconds=1)
 _DAY_S = 86_400
@@ -56,9 +56,9 @@ def instant_ms(moment: datetime, zone: tzinfo | None = None) -> int:
 def drop_wild_zone(whole: MutableMapping[str, str] = os.environ) -> str:
     """Remove a ``TZ`` a day or more from UTC, which Python cannot show, from the environment; returns it, empty for none."""
     wild = ""
-    if sys.platform != "win32" and max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
+    if max(abs(time.timezone), abs(time.altzone)) >= _DAY_S:
         wild = whole.pop("TZ", "")
-        time.tzset()
+        read_zone()
     return wild
 
 

@@ -205,11 +205,11 @@ class DelayService:
     def _level(self, number: int) -> LevelQueue:
         low, high = self.store.min_offset(SCHEDULE_TOPIC, number - 1), self.store.max_offset(SCHEDULE_TOPIC, number - 1)
         offset = self.progress.offsets.get(number)
-        if offset is None and high > low:
-            self._tell_unknown(number, low, high)
         table = self.store.delay_levels
         level = LevelQueue(self.store, number, table.delay_ms(number), low, in_table=number <= table.count)
-        if offset is not None and low <= offset <= high:
+        if offset is None and high > low:
+            self._tell_unknown(level, high)
+        elif offset is not None and low <= offset <= high:
             level.offset = offset
         elif offset is not None:
             if offset > high:
@@ -218,12 +218,14 @@ class DelayService:
             self._files.report(f"{text}, its queue holds {low:,} to {high:,}: it goes on at {level.offset:,}")
         return level
 
-    def _tell_unknown(self, number: int, low: int, high: int) -> None:
-        text = f"config/{PROGRESS_FILE} has no progress of delay level {number}, its queue holds {low:,} to {high:,}"
-        if self.store.ended_cleanly and not self._is_lost:
+    def _tell_unknown(self, level: LevelQueue, high: int) -> None:
+        name, low = PROGRESS_FILE, level.offset
+        text = f"config/{name} has no progress of delay level {level.level}, its queue holds {low:,} to {high:,}"
+        # After a crash the level may have got its first message after the last write of the file.
+        was_delivered = self.store.ended_cleanly and level.count_due(self._files.loaded_ms(name)) > 0
+        if was_delivered and not self._is_lost:
             self._files.report(f"{text}: all of it is delivered, what was delivered before too")
         else:
-            # The level got its first message after the last write of the file.
             logger.info("%s: all of it is delivered", text)
 
     def _is_waiting(self, physical_offset: int, override: Override) -> bool:

@@ -86,12 +86,16 @@ class LevelQueue:
 
     def skip_due(self, before_ms: int) -> None:
         """Move to the first message that is due later than a time."""
+        self._move_to(self.offset + self.count_due(before_ms))
+
+    def count_due(self, before_ms: int) -> int:
+        """How many of the messages from here on are due at a time."""
 
         def due_ms(offset: int) -> int:
             units = self._store.queue_units(SCHEDULE_TOPIC, self.queue_id, offset, 1)
             return self.written_due_ms(units[0]) if units else 0
 
-        self._move_to(self.offset + bisect_right(range(self.offset, self.max_offset), before_ms, key=due_ms))
+        return bisect_right(range(self.offset, self.max_offset), before_ms, key=due_ms)
 
     def _next_unit(self) -> QueueUnit | None:
         high = self._enter_queue()
