@@ -8,7 +8,7 @@ Bodies and fields that hits do not have are requested when their rows are painte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
@@ -24,6 +24,8 @@ from monitoring.payload.listed import MaskOf
 
 KNOWN_ROWS_MAX = 5_000
 LOADING = "…"
+_Read = tuple[str, dict[str, str]]
+"""Start of a body, fields."""
 
 
 class HitTableModel(ColumnTableModel[MessageRow]):
@@ -49,8 +51,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         """Inverse of `_order`, made at its first use."""
         self._descending = False
         self._count = 0
-        self._known: OrderedDict[int, tuple[str, dict[str, str]]] = OrderedDict()
-        """Place → start of the body, fields."""
+        self._known: OrderedDict[int, _Read] = OrderedDict()
+        """By place."""
         self._asked: dict[int, None] = {}
         self._unread: set[int] = set()
         """Places whose broker did not return the message in time."""
@@ -74,9 +76,8 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         self.hits, self._count, self._last = HitColumns(), 0, None
         self._order = self._positions = None
         self._is_sorted = False
-        self._known.clear()
+        self._known, self._unread = OrderedDict(), set()
         self._asked.clear()
-        self._unread.clear()
 
     def append(self, *turns: SearchHits) -> None:
         """Show more hits in their places; at the end while the rows are sorted by a column or frozen."""
@@ -210,17 +211,22 @@ class HitTableModel(ColumnTableModel[MessageRow]):
         return self._row(self._number(position))
 
     def rows_at(self, positions: Iterable[int]) -> Iterator[MessageRow]:
-        hits, numbers = self.hits, [self._number(position) for position in positions if 0 <= position < self._count]
-        return (self._row(number) for number in numbers if self.hits is hits)
+        numbers = [self._number(position) for position in positions if 0 <= position < self._count]
+        # A search that begins meanwhile replaces these.
+        hits, known, unread = self.hits, self._known, self._unread
+        return (self._made(hits, known, unread, number) for number in numbers)
 
     def _row(self, number: int) -> MessageRow:
         # The cells of a row are painted one after the other.
         if self._last is None or self._last[0] != number:
-            place = self.hits.numbers["physical_offset"][number]
-            known, unknown = self._known.get(place), UNKNOWN if place in self._unread else ""
-            row = self.hits.row(number, unknown if known is None else known[0])
-            self._last = number, masked_row(row, self._mask_of(row.topic))
+            self._last = number, self._made(self.hits, self._known, self._unread, number)
         return self._last[1]
+
+    def _made(self, hits: HitColumns, known: Mapping[int, _Read], unread: Collection[int], number: int) -> MessageRow:
+        place = hits.numbers["physical_offset"][number]
+        read, unknown = known.get(place), UNKNOWN if place in unread else ""
+        row = hits.row(number, unknown if read is None else read[0])
+        return masked_row(row, self._mask_of(row.topic))
 
     def shown_at(self, position: int) -> MessageRow | Section:
         """The row at a position, to be painted; its missing values are requested."""

@@ -217,6 +217,15 @@ def test_a_selection_stays_with_its_hit(model):
     assert [index.row() for index in selection.selectedRows()] == [2]
 
 
+def test_rows_that_are_being_copied_stay_while_another_search_begins(model):
+    model.append(hits_of(range(5)))
+    rows = model.rows_at(range(5))
+    first = next(rows)
+    model.clear()
+    model.append(hits_of(range(100, 103)))
+    assert [row.physical_offset for row in (first, *rows)] == list(range(5))
+
+
 def test_only_rows_that_are_painted_are_asked_for(model):
     model.append(hits_of(range(50)))
     asked = []
