@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
 import random
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -121,9 +120,13 @@ async def _replay(arguments: argparse.Namespace, refusal: TargetRefusal, find_sa
 def _new_folder() -> Path:
     base = replays_folder()
     for folder in map(base.joinpath, names_by_time()):
-        with contextlib.suppress(FileExistsError):
+        try:
             folder.mkdir(parents=True)
-            return folder
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be made: {error.strerror}; name a folder with --journal") from error
+        return folder
     raise UsageError(f"a thousand replays began this second in {base}: name a folder with --journal")
 
 

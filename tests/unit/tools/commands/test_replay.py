@@ -150,6 +150,15 @@ def test_a_production_target_is_confirmed_by_its_name(broker, tmp_path, capsys):
     assert main(["--resume", str(journal)], refusal=refusal) == 2
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_read(broker, tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("broker_core.tools.commands.replay.replays_folder", lambda: tmp_path / "file")
+    assert main(["--ns", broker.name_server, 'topic = "orders"', "--to", "again", "--to-ns", broker.name_server]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be made: Not a directory; name a folder with --journal" in said
+    assert "--resume" not in said
+
+
 def test_what_a_group_would_reject_is_said_before_anything_is_sent(broker, capsys):
     orders = ["--ns", broker.name_server, 'topic = "orders"', "--dry-run"]
 
