@@ -1,6 +1,7 @@
 """Copies between our broker and real ones, both ways: settings, messages in order, offsets, a killed target; on demand."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.client.message import RawMessage
 from broker_core.client.producer import Producer
 from broker_core.cluster.records import split_records
+from broker_core.errors import RemoteError
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.body import compress_body
 from broker_core.protocol.message.properties import encode_properties
@@ -21,6 +23,7 @@ from broker_core.tools.commands.copy import main as copy
 from tests.support.broker_process import CHECKOUT, running_broker
 from tests.support.real_peer import running_peer
 from tests.support.remoting_peer import eventually_answers
+from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 BROKER = "broker-a"
@@ -78,6 +81,12 @@ async def fill(name_server, topic):
         await eventually_answers(all_are_there)
         for queue, offset in enumerate((5, 10, 20)):
             await admin.set_consumer_offset(f"g-{topic}", MessageQueue(topic, BROKER, queue), offset)
+
+
+async def has_route(name_server, topic):
+    async with AdminClient(name_server) as admin:
+        with contextlib.suppress(RemoteError):
+            return await admin.readable_route(topic)
 
 
 async def messages_of(name_server, topic):
@@ -181,6 +190,8 @@ def lines_of(receipt):
 def check_copied(real, topic, count, receipt):
     """Each number is there, in order, and not more often than the receipt says."""
     doubtful = sum(line["count"] for line in lines_of(receipt) if line.get("maybeTwice"))
+    # A broker that was killed registers its topics again somewhat later than it takes messages.
+    wait_until(lambda: asyncio.run(has_route(real.name_server, topic)))
     found = asyncio.run(messages_of(real.name_server, topic))
     for queue in (0, 1):
         numbers = [int(row[0]) for row in found[queue]]
