@@ -354,15 +354,15 @@ def test_the_selection_follows_the_newest_row_and_headings_are_no_rows(qtbot, th
     model.set_rows(["a1", "a2", "b1"])
     grid = DataGrid(model, theme, several=True)
     qtbot.addWidget(grid)
-    told: list[object] = []
-    grid.selected.connect(told.append)
+    emitted: list[object] = []
+    grid.selected.connect(emitted.append)
     grid.view.selectAll()
     assert grid.selected_rows == ["a1", "a2", "b1"]
-    assert told == ["a1"]
+    assert emitted == ["a1"]
     grid.select_key("b1")
-    assert (grid.selected_rows, told) == (["b1"], ["a1", "b1"])
+    assert (grid.selected_rows, emitted) == (["b1"], ["a1", "b1"])
     grid.view.clearSelection()
-    assert told == ["a1", "b1", None]
+    assert emitted == ["a1", "b1", None]
 
 
 def test_a_table_that_fits_its_rows_is_as_high_as_they_are(qtbot, theme):

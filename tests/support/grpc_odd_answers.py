@@ -224,7 +224,7 @@ def _recalls(client: RawClient) -> Found:
     made.system_properties.delivery_timestamp.seconds = int(time.time()) + 2
     made.system_properties.message_id = "01" + "D" * 32
     handle = client.send(made).entries[0].recall_handle
-    time.sleep(5)
+    time.sleep(5)  # a real proxy does not say when it was delivered
     yield "odd recall: delivered", recall(DELAY, handle)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtWidgets import QWidget
@@ -101,15 +102,14 @@ def popup_copies(
     menu.addSeparator()
     if detail.body:
         menu.addAction(tr("Body"), partial(copy.start, body.copied_text))
-    keys = detail.properties.get(KEYS, "")
-    entries = (
-        (tr("Offset message ID"), detail.offset_message_id, partial(str, detail.offset_message_id)),
-        (tr("Unique ID"), (unique := detail.properties.get(UNIQUE_KEY, "")), partial(str, unique)),
-        (tr("Keys"), keys, partial(body.mask.mask_text, keys)),
+    entries: tuple[tuple[str, str, Callable[[str], str]], ...] = (
+        (tr("Offset message ID"), detail.offset_message_id, str),
+        (tr("Unique ID"), detail.properties.get(UNIQUE_KEY, ""), str),
+        (tr("Keys"), detail.properties.get(KEYS, ""), body.mask.mask_text),
     )
-    for title, text, made_text in entries:
+    for title, text, shown in entries:
         if text:
-            menu.addAction(title, partial(copy.start, made_text))
+            menu.addAction(title, partial(copy.start, partial(shown, text)))
     popup_below(menu, button, 2)
 
 

@@ -100,29 +100,28 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
         refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
-    return _fitting(
-        PopRequest(
-            command=command,
-            group=group,
-            topic=topic,
-            queue_id=max(queue_id, ANY_QUEUE),
-            count_max=count,
-            invisible_ms=invisible_ms,
-            deadline_ms=deadline_ms,
-            from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
-            order=bool_field(fields, "order"),
-            attempt_id=fields.get("attemptId") or None,
-            wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
-        )
+    request = PopRequest(
+        command=command,
+        group=group,
+        topic=topic,
+        queue_id=max(queue_id, ANY_QUEUE),
+        count_max=count,
+        invisible_ms=invisible_ms,
+        deadline_ms=deadline_ms,
+        from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
+        order=bool_field(fields, "order"),
+        attempt_id=fields.get("attemptId") or None,
+        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
     )
+    _check_filter(request)
+    return request
 
 
-def _fitting(request: PopRequest) -> PopRequest:
-    """A request that may wait for a message. Refused as full, a client would repeat it at once and without end."""
+def _check_filter(request: PopRequest) -> None:
+    """Refuse a filter with which a request cannot wait. Answered as full, a client would repeat it at once and without end."""
     characters = len(request.command.ext_fields.get("exp") or "")
     if characters > REMEMBERED_CHARS_MAX and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
         raise _parse_failed(f"a filter of {characters:,} characters is too long for a request that waits: shorten it")
-    return request
 
 
 def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -137,18 +136,18 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
     deadline_ms = _deadline(state, command, "notification")
     _check_readable(state)
     check_queue(state, peer, group, topic, queue_id)
-    return _fitting(
-        PopRequest(
-            command=command,
-            group=group,
-            topic=topic,
-            queue_id=max(queue_id, ANY_QUEUE),
-            deadline_ms=deadline_ms,
-            order=bool_field(fields, "order"),
-            attempt_id=fields.get("attemptId") or None,
-            wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
-        )
+    request = PopRequest(
+        command=command,
+        group=group,
+        topic=topic,
+        queue_id=max(queue_id, ANY_QUEUE),
+        deadline_ms=deadline_ms,
+        order=bool_field(fields, "order"),
+        attempt_id=fields.get("attemptId") or None,
+        wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
     )
+    _check_filter(request)
+    return request
 
 
 def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:

@@ -14,6 +14,7 @@ from tests.support.driven_broker import DrivenBroker
 from tests.support.waiting import wait_until
 
 TIMER = send_fields("T", properties="TIMER_DELAY_SEC\x015")
+LONG_TIMER = send_fields("T", properties="TIMER_DELAY_SEC\x01200000")
 
 
 @pytest.fixture
@@ -56,8 +57,10 @@ def test_an_end_before_the_first_opening_is_no_loss(tmp_path, opening, is_killed
 def test_a_stop_before_the_opening_keeps_a_change_of_the_precision(tmp_path, opening):
     opening.set()
     driven = DrivenBroker(config_of(tmp_path), ManualClock())
-    assert driven.ask(Q.SEND_MESSAGE_V2, TIMER, b"timer").code == R.SUCCESS
-    driven.advance(2_000)
+    for fields in (LONG_TIMER, TIMER):
+        assert driven.ask(Q.SEND_MESSAGE_V2, fields, b"timer").code == R.SUCCESS
+    # One of two timers is delivered, so both are in the wheel.
+    wait_until(lambda: driven.advance(1_000) or driven.store.max_offset("T", 0) == 1)
     driven.stop()
     opening.clear()
     driven._config = config_of(tmp_path, precision_ms=100)
