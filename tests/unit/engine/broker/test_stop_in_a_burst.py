@@ -1,6 +1,7 @@
 """A clean stop while the broker delivers many messages of one moment: after the next start each has come once."""
 
 import asyncio
+import itertools
 from collections import Counter
 from contextlib import asynccontextmanager
 
@@ -8,7 +9,9 @@ import pytest
 
 from broker_core.config import BrokerConfig, StoreConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
+from broker_core.engine.store.message_puts import MessagePuts
 from broker_core.engine.store.message_store import MessageStore
+from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.protocol.codes import RequestCode as Q
 from broker_core.protocol.codes import ResponseCode as R
 from broker_core.protocol.frame import RemotingCommand
@@ -20,9 +23,10 @@ from tests.support.pop_bench import pop_fields
 from tests.support.remoting_peer import eventually
 
 COUNT = 1_500
+CAME = 700
+"""Of these, before the stop: more than one turn of the loop delivers, and not all."""
 DUE_MS = 1_000
 """Enough for what waits by the loop's time, however far the clock of the broker goes."""
-RETRY = "%RETRY%CG_T"
 
 
 @asynccontextmanager
@@ -55,19 +59,16 @@ async def send_all(connection, properties=""):
 
 async def send_timers(connection, now_ms):
     await send_all(connection, f"TIMER_DELIVER_MS\x01{now_ms + DUE_MS}")
-    return "T"
 
 
 async def send_delayed(connection, _now_ms):
     await send_all(connection, "DELAY\x011")
-    return "T"
 
 
 async def pop_all(connection, now_ms):
     await send_all(connection)
     while (await asked(connection, Q.POP_MESSAGE, pop_fields(now_ms, invisibleTime=DUE_MS))).code == R.SUCCESS:
         pass
-    return RETRY
 
 
 def stored(root, topic):
@@ -80,24 +81,35 @@ def stored(root, topic):
     return found
 
 
-@pytest.mark.parametrize("how", [send_timers, send_delayed, pop_all])
-def test_a_clean_stop_in_a_burst_repeats_nothing_and_loses_nothing(tmp_path, monkeypatch, how):
-    monkeypatch.setattr("broker_core.engine.schedule.timer.service.STOP_SLOT_SECONDS", 0)
+def full_after(count, topic, put):
+    """A put that refuses a topic's further copies, as a full disk does, so that the burst lasts until the stop."""
+    copies = itertools.count()
 
+    def refusing(store, message):
+        if message.topic == topic and next(copies) >= count:
+            return PutResult(PutStatus.SERVICE_NOT_AVAILABLE)
+        return put(store, message)
+
+    return refusing
+
+
+@pytest.mark.parametrize(("how", "topic"), [(send_timers, "T"), (send_delayed, "T"), (pop_all, "%RETRY%CG_T")])
+def test_a_clean_stop_in_a_burst_repeats_nothing_and_loses_nothing(tmp_path, monkeypatch, how, topic):
     clock = ManualClock()
 
     async def until_some_came():
         async with serving(tmp_path, clock) as (broker, connection):
-            topic = await how(connection, clock())
+            await how(connection, clock())
             clock.advance(2 * DUE_MS)
-            await eventually(lambda: broker.store.max_offset(topic, 0))
-            return topic, broker.store.max_offset(topic, 0)
+            await eventually(lambda: broker.store.max_offset(topic, 0) == CAME)
 
-    async def until_all_came(topic):
+    async def until_all_came():
         async with serving(tmp_path, clock) as (broker, _connection):
             await eventually(lambda: broker.store.max_offset(topic, 0) >= COUNT)
 
-    topic, came = asyncio.run(until_some_came())
-    assert came < COUNT, "the stop came too late"
-    asyncio.run(until_all_came(topic))
+    with monkeypatch.context() as patched:
+        patched.setattr(MessagePuts, "put", full_after(CAME, topic, MessagePuts.put))
+        asyncio.run(until_some_came())
+    assert stored(tmp_path, topic).total() == CAME, "the stop came too late"
+    asyncio.run(until_all_came())
     assert stored(tmp_path, topic) == {b"%d" % number: 1 for number in range(COUNT)}
