@@ -125,6 +125,33 @@ def test_the_last_send_back_is_a_dead_letter_without_an_event(tmp_path):
         assert events(bench) == []
 
 
+def test_a_dead_letter_without_room_for_the_name_of_its_topic_has_what_the_producer_set(tmp_path):
+    topic = "T" * 120
+    with broker_bench(tmp_path) as bench:
+        text, record = filled(bench, 0, topic=topic)
+        fields = {"group": "CG", "offset": record.physical_offset, "delayLevel": -1, "originTopic": topic}
+        assert bench.answer(PEER, Q.CONSUMER_SEND_MSG_BACK, fields).code == R.SUCCESS
+        (dead,) = messages(bench, "%DLQ%CG")
+        assert has_all(dead, text)
+        assert "RETRY_TOPIC" not in dead.properties, "the test leaves room for it"
+
+
+@pytest.mark.parametrize("retries", [1, 0])
+def test_a_popped_message_of_another_broker_whose_properties_are_no_text_comes_again_as_it_is(tmp_path, retries):
+    with pop_bench(tmp_path / "store") as bench:
+        bench.state.groups.put(GroupConfig("CG", retry_times_max=retries))
+        bench.put("T", 0, b"neighbour")
+        (sent,) = messages(bench, "T")
+        properties = b"bytes\x01" + b"\xff" * 20_000
+        bench.state.store.put(sent.copy_for("T", 0, properties))
+        while bench.pop(queueId=0):
+            pass
+        bench.pass_time(11_000)
+        copies = messages(bench, "%RETRY%CG_T" if retries else "%DLQ%CG")
+        assert [properties in copy.properties_bytes for copy in copies] == [False, True]
+        assert events(bench) == []
+
+
 def deliver(bench, level):
     """Deliver what waits in a level."""
     timers = ManualTimers(bench.clock)
