@@ -24,7 +24,7 @@ from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.protocol.message.record import decode_record
 from broker_core.protocol.names import DISCARD_TOPIC, HALF_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from tests.support.broker_bench import SMALL_FILES, BrokerBench, RecordingPeer, broker_bench, send_fields
-from tests.support.pop_bench import pop_bench, restart
+from tests.support.pop_bench import pop_bench, pop_fields, restart
 from tests.support.schedule_bench import ManualTimers
 from tests.support.transaction_bench import COMMIT, INTERVAL_MS, ROLLBACK, transaction_bench
 
@@ -134,6 +134,18 @@ def test_a_dead_letter_without_room_for_the_name_of_its_topic_has_what_the_produ
         (dead,) = messages(bench, "%DLQ%CG")
         assert has_all(dead, text)
         assert "RETRY_TOPIC" not in dead.properties, "the test leaves room for it"
+
+
+def test_repeated_messages_of_which_one_has_no_room_for_a_handle_all_come_without(tmp_path):
+    with pop_bench(tmp_path / "store") as bench:
+        filled(bench, 0)
+        bench.put("T", 0, b"neighbour")
+        while bench.pop(queueId=0):
+            pass
+        bench.pass_time(11_000)
+        answer = bench.answer(bench.peer, Q.POP_MESSAGE, pop_fields(bench.clock()))
+        came = [decode_record(record) for record in answer.body_slices]
+        assert [(message.topic, "POP_CK" in message.properties) for message in came] == [("%RETRY%CG_T", False)] * 3
 
 
 @pytest.mark.parametrize("retries", [1, 0])
