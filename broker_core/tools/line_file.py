@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -23,7 +23,7 @@ Line = Mapping[str, Any]
 class LineFile:
     """An open file, locked until it is closed; ``a+b`` opens it or makes it, ``r+b`` must find it, ``x+b`` must not.
 
-    Raises `BlockingIOError` when another process works on it, and `OSError` when it cannot be opened.
+    Raises `BlockingIOError` when another process works on it, and `OSError` with its name when it cannot be opened or written.
     """
 
     def __init__(self, path: Path, mode: Literal["a+b", "r+b", "x+b"]) -> None:
@@ -61,16 +61,26 @@ class LineFile:
 
     def write(self, lines: Iterable[Line]) -> None:
         """Append lines and pass them to the system, so that a kill of the process loses none."""
-        for line in lines:
-            self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
+        with self._named():
+            for line in lines:
+                self._file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+            self._file.flush()
 
     def sync(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self._named():
+            self._file.flush()
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        self._file.close()
+        with self._named():
+            self._file.close()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def _damaged(self, position: int) -> CodecError:
         return CodecError(f"{self._path} has a damaged line at byte {position:,}: nothing can go on from it")

@@ -71,7 +71,8 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _is_store:
         say("orbit copy: interrupted before anything was copied")
         return EXIT_INTERRUPTED
     except OSError as error:
-        say(f"orbit copy: {error}. Nothing more was copied; go on with --resume when this is mended")
+        place = f"{error.filename} cannot be read or written: {error.strerror}" if error.filename else str(error)
+        say(f"orbit copy: {place}. Nothing more was copied; go on with --resume when this is mended")
         return EXIT_PARTIAL
 
 

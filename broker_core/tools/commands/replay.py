@@ -67,7 +67,8 @@ def main(argv: list[str], *, refusal: TargetRefusal = lambda _target, _confirmed
         say("orbit replay: interrupted before anything was sent")
         return EXIT_INTERRUPTED
     except OSError as error:
-        say(f"orbit replay: {error}. Nothing more was sent; go on with --resume when this is mended")
+        place = f"{error.filename} cannot be read or written: {error.strerror}" if error.filename else str(error)
+        say(f"orbit replay: {place}. Nothing more was sent; go on with --resume when this is mended")
         return EXIT_PARTIAL
 
 

@@ -96,8 +96,7 @@ class CopyReceipt:
                 self.plan = self._read_plan()
             else:
                 self.plan = plan
-                self._write({"orbitCopy": RECEIPT_VERSION, "plan": asdict(plan)})
-                self.sync()
+                self._begin(plan, files)
             self.parts = [
                 PartState(part.first, part.first, part.to_offset, self._wanted_positions(part.number))
                 for part in self.plan.parts
@@ -105,6 +104,17 @@ class CopyReceipt:
             if plan is None:
                 self._file.take_in(self._take_in)
             self._files = files.pop_all()
+
+    def _begin(self, plan: CopyPlan, files: contextlib.ExitStack) -> None:
+        """Write the first line; where there is no room for it, no file is left that nothing could go on from."""
+        try:
+            self._write({"orbitCopy": RECEIPT_VERSION, "plan": asdict(plan)})
+            self.sync()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                files.close()
+            self.path.unlink(missing_ok=True)
+            raise _not_opened(self.path, error) from error
 
     def __enter__(self) -> Self:
         return self
@@ -225,4 +235,4 @@ def _not_opened(path: Path, error: OSError) -> UsageError:
         return UsageError(f"there is no file {path}, or no folder for it")
     if isinstance(error, FileExistsError):
         return UsageError(f"{path} exists already: go on with it (--resume), or name another file with --receipt")
-    return UsageError(f"the receipt {path} cannot be opened: {error.strerror}. Name another file with --receipt")
+    return UsageError(f"the receipt {path} cannot be opened or written: {error.strerror}. Name another file with --receipt")

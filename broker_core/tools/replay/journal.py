@@ -102,7 +102,7 @@ class ReplayPlan:
 class Spool:
     """Writes messages to a new folder; `finish` writes the plan, which makes it a replay.
 
-    Raises `UsageError` when the folder holds a replay already, or cannot be made.
+    Raises `UsageError` when the folder holds a replay already, or cannot be made or written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +118,7 @@ class Spool:
             self._spool: BinaryIO = (folder / SPOOL_FILE).open("wb")
             self._index: BinaryIO = (folder / INDEX_FILE).open("wb")
         except OSError as error:
-            raise UsageError(f"the replay cannot be kept in {folder}: {error.strerror}. Name another with --journal") from error
+            raise _not_kept(folder, error) from error
 
     def add(self, item: ReplayItem) -> None:
         """Append a message. Messages of one queue keep their order even if the broker's clock was set back."""
@@ -126,17 +126,21 @@ class Spool:
         queue = (item.topic, item.queue_id)
         order_ms = max(item.store_timestamp_ms, self._last_ms.get(queue, item.store_timestamp_ms))
         self._last_ms[queue] = order_ms
-        self._spool.write(_LENGTH.pack(len(data)))
-        self._spool.write(data)
-        self._index.write(_INDEX.pack(order_ms, self._position))
+        try:
+            self._spool.write(_LENGTH.pack(len(data)))
+            self._spool.write(data)
+            self._index.write(_INDEX.pack(order_ms, self._position))
+        except OSError as error:
+            raise _not_kept(self._folder, error) from error
         self._position += _LENGTH.size + len(data)
         self.count += 1
         self.body_bytes += len(item.body)
 
     def close(self) -> None:
         """Close the files, and delete them if `finish` was not called."""
-        self._spool.close()
-        self._index.close()
+        for file in (self._spool, self._index):
+            with contextlib.suppress(OSError):  # what `add` or `finish` could not write, which is told
+                file.close()
         if not (self._folder / PLAN_FILE).exists():
             for name in (SPOOL_FILE, INDEX_FILE):
                 (self._folder / name).unlink(missing_ok=True)
@@ -145,10 +149,13 @@ class Spool:
 
     def finish(self, plan: ReplayPlan) -> None:
         """Sync everything to the disk, the plan last."""
-        for file in (self._spool, self._index):
-            file.flush()
-            os.fsync(file.fileno())
-        replace_file(self._folder / PLAN_FILE, json.dumps(plan.as_json(), ensure_ascii=False, indent=1).encode())
+        try:
+            for file in (self._spool, self._index):
+                file.flush()
+                os.fsync(file.fileno())
+            replace_file(self._folder / PLAN_FILE, json.dumps(plan.as_json(), ensure_ascii=False, indent=1).encode())
+        except OSError as error:
+            raise _not_kept(self._folder, error) from error
 
 
 @dataclass(slots=True)
@@ -311,6 +318,10 @@ class ReplayJournal:
                 self.progress.sent += values.get("status") == "sent"
                 self.progress.skipped += values.get("status") == "skipped"
                 self.progress.in_doubt += bool(values.get("maybeTwice"))
+
+
+def _not_kept(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f"the replay cannot be kept in {folder}: {error.strerror}. Name another with --journal")
 
 
 def _not_opened(folder: Path, error: OSError) -> UsageError:

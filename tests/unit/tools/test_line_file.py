@@ -4,6 +4,7 @@ import pytest
 
 from broker_core.errors import CodecError
 from broker_core.tools.line_file import LineFile
+from tests.support.full_disk import largest_file
 
 
 def lines_of(path):
@@ -49,6 +50,18 @@ def test_what_a_kill_cut_off_goes(tmp_path, rest):
     file.close()
     assert found == [{"n": 2}]
     assert path.read_bytes() == b'{"n": 1}\n{"n": 2}\n{"n":4}\n'
+
+
+def test_a_full_disk_is_told_with_the_name_and_what_was_written_counts(tmp_path):
+    path = tmp_path / "lines"
+    file = LineFile(path, "x+b")
+    file.write([{"n": 1}])
+    with largest_file(12):
+        for use in (lambda: file.write([{"n": 2}]), file.sync, file.close):
+            with pytest.raises(OSError, match="File too large") as caught:
+                use()
+            assert caught.value.filename == str(path)
+    assert lines_of(path) == [{"n": 1}]
 
 
 @pytest.mark.parametrize("damaged", [b"{\n", b"3\n", b"\xff\n", b"\n", b"[" * 100_000 + b"\n"])

@@ -12,9 +12,12 @@ from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX
 from broker_core.tools.commands.store_end import serving_store
 from broker_core.tools.copying.control import CopyControl, CopySurroundings
 from broker_core.tools.copying.ends import opened
+from broker_core.tools.copying.order import CopyOrder
+from broker_core.tools.copying.plan import CopyPlan
 from broker_core.tools.copying.planner import CopyPlanner
 from broker_core.tools.copying.receipt import CopyReceipt
 from tests.support.copying import LosingSender, StoppedClock, two_brokers
+from tests.support.full_disk import largest_file
 
 
 def run(tmp_path, scenario):
@@ -301,6 +304,14 @@ def test_a_receipt_is_of_one_copy_and_of_one_process(tmp_path):
             assert (again.left, again.parts[0].next_offset) == (1, 1)
 
     run(tmp_path, scenario)
+
+
+def test_a_receipt_without_room_for_its_plan_is_refused_and_no_file_stays(tmp_path):
+    plan = CopyPlan(order=CopyOrder(source="a:1", target="b:1", topics=("orders",)), topics=())
+    path = tmp_path / "receipt.jsonl"
+    with largest_file(100), pytest.raises(UsageError, match=r"File too large\. Name another file with --receipt"):
+        CopyReceipt(path, plan)
+    assert not path.exists()
 
 
 def test_what_is_no_receipt_or_a_damaged_one_is_refused(tmp_path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -19,6 +20,7 @@ from broker_core.tools.replay.journal import (
 )
 from broker_core.tools.replay.pace import Pace
 from broker_core.tools.replay.rewrite import ReplayTarget
+from tests.support.full_disk import largest_file
 
 
 def item(number: int, stored_ms: int, queue_id: int = 0) -> ReplayItem:
@@ -26,19 +28,18 @@ def item(number: int, stored_ms: int, queue_id: int = 0) -> ReplayItem:
 
 
 def replay_of(folder, *items: ReplayItem):
-    spool = Spool(folder)
-    for entry in items:
-        spool.add(entry)
-    plan = ReplayPlan(
-        source="x",
-        name_servers="a:1",
-        target=ReplayTarget(topic="t"),
-        pace=Pace(),
-        count=spool.count,
-        body_bytes=spool.body_bytes,
-    )
-    spool.finish(plan)
-    spool.close()
+    with contextlib.closing(Spool(folder)) as spool:
+        for entry in items:
+            spool.add(entry)
+        plan = ReplayPlan(
+            source="x",
+            name_servers="a:1",
+            target=ReplayTarget(topic="t"),
+            pace=Pace(),
+            count=spool.count,
+            body_bytes=spool.body_bytes,
+        )
+        spool.finish(plan)
     return folder
 
 
@@ -170,6 +171,14 @@ def test_without_a_plan_nothing_stays(tmp_path):
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="holds no replay"):
         ReplayJournal(tmp_path / "new")
+
+
+@pytest.mark.parametrize("room", [0, 100])
+def test_without_room_nothing_stays_and_the_folder_is_named(tmp_path, room):
+    with largest_file(room), pytest.raises(UsageError, match=r"File too large\. Name another with --journal") as caught:
+        replay_of(tmp_path / "new", item(0, 0), item(1, 0))
+    assert str(tmp_path / "new") in caught.value.message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
