@@ -69,6 +69,11 @@ class LoadedIndex:
             return 1
         return min(self.header.next_item, len(items_of(self.data, self.slots)))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the next item needs a further file."""
+        return self.items >= len(items_of(self.data, self.slots))
+
     def find(self, position: int, text: str) -> StoreFinding:
         return StoreFinding(str(self.path.relative_to(self.root)), position, text)
 
@@ -309,8 +314,8 @@ class IndexCheck:
             first_offset, last_offset, count = self._missing
             text = f"the index is behind the log: {count:,} records with keys from {first_offset:,} to {last_offset:,}"
             place = StoreFinding(str(self._files[-1].path.relative_to(self._log.root)), 24, text)
-            if self._is_crashed:
-                self.notes.append(place)
+            if self._is_crashed or not self._files[-1].is_full:
+                self.notes.append(place)  # a broker with messageIndexEnable=false leaves it so
             else:
                 yield place
 

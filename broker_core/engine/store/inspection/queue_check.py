@@ -8,7 +8,8 @@ first unit that any queue of their topic has belong to a deleted topic of that n
 queues of the last stop (`orbit.queues`) show whether it was deleted or lost; a store without that file does not show it.
 
 Producers may name further queues in the properties of a message, and whether a broker files it there is its setting. A missing
-unit in a further queue is therefore a note.
+unit in a further queue is therefore a note. So is a due time of a delay level that the given levels do not have: a broker keeps
+the units of an earlier ``messageDelayLevel``.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ from broker_core.engine.store.queue_table import QueueKey, QueueManifest
 from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import SIZE_AND_MAGIC, RecordParts
-from broker_core.protocol.names import LMQ_PREFIX
+from broker_core.protocol.names import LMQ_PREFIX, SCHEDULE_TOPIC
+
+_LEVEL_UNIT_MS = 1_000
+"""Delays of levels are whole seconds."""
 
 
 class _Gap(NamedTuple):
@@ -64,6 +68,8 @@ class QueueCheck:
     _older: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
     """Records without a unit before the first unit of their topic, or of a topic without units."""
     _further: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+    _other_levels: dict[QueueKey, _Gap] = field(default_factory=dict, init=False)
+    """Units that are due by other delay levels."""
     _known_from: dict[str, int | None] = field(default_factory=dict, init=False)
     _notes: list[StoreFinding] = field(default_factory=list, init=False)
 
@@ -91,12 +97,22 @@ class QueueCheck:
             same_size = found["record_bytes"] == wanted["record_bytes"]
             self._matched[key] = self._matched.get(key, 0) + int(same_place.sum())
             for row in np.flatnonzero(same_place & (~same_size | (found["tags_code"] != wanted["tags_code"]))).tolist():
-                yield from _differences(reader, offset + row, found[row], wanted[row])
+                if same_size[row] and self._is_of_other_levels(key, found[row], wanted[row]):
+                    _count(self._other_levels, key, offset + row, wanted[row : row + 1])
+                else:
+                    yield from _differences(reader, offset + row, found[row], wanted[row])
             lost = ~same_place & ((found["physical_offset"] < wanted["physical_offset"]) | (found["record_bytes"] <= 0))
             for row in np.flatnonzero(lost).tolist():
                 miss(key, offset + row, wanted[row : row + 1])
         if len(expected) > len(found):
             miss(key, offset + len(found), expected[len(found) :])
+
+    def _is_of_other_levels(self, key: QueueKey, found: Units, wanted: Units) -> bool:
+        """Whether the unit of a delayed message has the due time of a level that is not one of the given ones."""
+        code, expected = int(found["tags_code"]), int(wanted["tags_code"])
+        if key[0] != SCHEDULE_TOPIC or is_address(code):
+            return False
+        return (code - expected) % _LEVEL_UNIT_MS == 0 and code >= expected - self.levels.delay_ms(key[1] + 1)
 
     def _miss(self, key: QueueKey, queue_offset: int, expected: Units) -> None:
         """Note records of a queue, from a queue offset on, that have no unit."""
@@ -155,6 +171,9 @@ class QueueCheck:
                 yield StoreFinding(*place, f"{_without_unit(gap)}: of a deleted topic of that name")
         for key, gap in sorted(self._further.items()):
             yield StoreFinding(_directory(key), 0, f"{_without_unit(gap)}: a property names the queue")
+        for key, gap in sorted(self._other_levels.items()):
+            text = f"{gap.records:,} units from {gap.queue_offset:,} on are due by another messageDelayLevel than the given one"
+            yield StoreFinding(*self.readers.by_key[key].place(gap.queue_offset), text)
 
     def _check_end(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         """Compare a queue's end with our note; later stops and crashes may lie between the two if the broker runs."""

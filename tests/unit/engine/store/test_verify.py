@@ -239,6 +239,32 @@ def test_the_progress_of_a_delay_level_is_beyond_its_queue_after_a_crash_alone(b
     assert any("level 1" in note for note in notes(bench.root))
 
 
+def test_delayed_messages_of_an_earlier_message_delay_level_are_a_note(bench):
+    with bench.open(message_delay_level="1s 3s") as store:
+        for _ in range(3):
+            store.put(message(topic="SCHEDULE_TOPIC_XXXX", queue_id=1, properties=b"DELAY\x012"))
+    queue = bench.root / "consumequeue" / "SCHEDULE_TOPIC_XXXX" / "1"
+    (path,) = queue.iterdir()
+    name = path.relative_to(bench.root).as_posix()
+    text = "3 units from 0 on are due by another messageDelayLevel than the given one"
+    assert notes(bench.root) == [f"{name} at 0: {text}"]
+    sound = path.read_bytes()
+    due_ms = struct.unpack_from(">q", sound, 12)[0]
+    for wrong_ms in (due_ms + 1, due_ms - 4_000, 0):
+        change(path, 12, struct.pack(">q", wrong_ms))
+        ((file, position, text),) = verify(bench.root)
+        assert (file, position, f"unit 0 has tags code {wrong_ms}" in text) == (name, 0, True)
+
+
+def test_an_index_that_ends_where_a_broker_did_without_is_a_note_and_goes_on_later(bench):
+    keys = b"UNIQ_KEY\x01%d"
+    for number, is_on in enumerate((True, False, True)):
+        with bench.open(message_index=is_on) as store:
+            store.put(message(properties=keys % number))
+        assert verify(bench.root) == []
+        assert any("the index is behind the log: 1 records" in note for note in notes(bench.root)) is not is_on
+
+
 @pytest.mark.parametrize("is_kept", [True, False], ids=["all of its log", "its begin is cleaned away"])
 def test_a_clock_that_was_set_back_leaves_a_sound_index(bench, is_kept):
     with bench.open(file_reserved_hours=0) as store:
