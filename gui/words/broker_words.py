@@ -180,6 +180,8 @@ _TEXTS = KnownTexts(
     "config/{file} holds values that cannot be used: {why}",
     "config/{file} is missing or empty: these groups begin like new ones: {groups}",
     "config/{file} is missing or empty: these topics are known by their queues: {topics}",
+    "timerWheelEnable is off: messages that wait for their time are delivered after it is on again",
+    "brokerClusterName is another: messages that were popped and not acked come again after it is {cluster} again",
     "topics are known by their consume queues alone: with permission to read and write, without attributes",
     "filters come back with the next heartbeat of their groups",
     "messages that were popped in order and not acked come again at once",

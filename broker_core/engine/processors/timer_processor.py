@@ -5,6 +5,7 @@ Source: docs/spec/broker.md §3.6, docs/spec/remoting.md §2.6.4; codes of refus
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,8 @@ from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 if TYPE_CHECKING:
     from broker_core.engine.schedule.timer.console import TimerConsole
+
+logger = logging.getLogger(__name__)
 
 METRICS_FILE = "timermetrics"
 RECALL_TAG = "_RECALL_TAG_"
@@ -67,6 +70,7 @@ class TimerMessages:
         self._state = state
         self._choose = choose
         self.journal = journal
+        self._report = files.report
         self._console: TimerConsole | None = None
         self._limits = TimerLimits(
             is_enabled=config.timer_wheel,
@@ -100,16 +104,24 @@ class TimerMessages:
         )
 
     def start(self) -> None:
-        """Begin; with ``timerWheelEnable`` off, pending messages are left alone.
+        """Begin; with ``timerWheelEnable`` off, pending messages are left alone, and a report says so.
 
         Raises:
             CorruptStoreError: Neither a file of the timers nor its backup can be used.
         """
         if not self._limits.is_enabled:
+            self._report_waiting()
             return
         if WHEEL_TIMER_TOPIC not in self._state.topics:
             self._state.topics.put(TopicConfig(WHEEL_TIMER_TOPIC, 1, 1))
         self.service.start()
+
+    def _report_waiting(self) -> None:
+        try:
+            if self.service.has_waiting():
+                self._report("timerWheelEnable is off: messages that wait for their time are delivered after it is on again")
+        except OSError as error:
+            logger.warning("whether timer messages wait is not known: %s", error)
 
     async def stop(self) -> None:
         """End, with everything on disk."""

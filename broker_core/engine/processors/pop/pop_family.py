@@ -157,6 +157,10 @@ class PopService:
         self._pop.modes_changed = lambda: self._files.mark(MODES_FILE)
         self._files.serve(self._offsets_file, lambda: self._pop.outstanding.offsets_to_write(self._state.offsets))
         self._pop.load(offsets_ms=self._files.loaded_ms(self._offsets_file), groups_ms=self._files.loaded_ms(GROUPS_FILE))
+        for cluster in self._pop.outstanding.log.clusters_left():
+            self._files.report(
+                f"brokerClusterName is another: messages that were popped and not acked come again after it is {cluster} again"
+            )
         self._tick()
 
     async def stop(self) -> None:

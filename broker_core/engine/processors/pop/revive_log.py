@@ -31,7 +31,7 @@ from broker_core.errors import CodecError
 from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import MessageToStore, StoredMessage
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.names import REVIVE_GROUP, WHEEL_TIMER_TOPIC
+from broker_core.protocol.names import REVIVE_GROUP, REVIVE_LOG_PREFIX, WHEEL_TIMER_TOPIC
 
 logger = logging.getLogger(__name__)
 
@@ -173,6 +173,16 @@ class ReviveLog:
         kept = {queue for topic, queue in self._store.queues() if topic == self.topic}
         config = self._state.topics.get(self.topic)
         return sorted(kept.union(range(self.queue_count), range(0 if config is None else config.read_queues)))
+
+    def clusters_left(self) -> list[str]:
+        """Other cluster names under which messages were popped and not acked; their revive topics are not read."""
+        others = {topic for topic, _queue in self._store.queues() if topic.startswith(REVIVE_LOG_PREFIX)} - {self.topic}
+        return sorted(topic.removeprefix(REVIVE_LOG_PREFIX) for topic in others if self._has_unfinished(topic))
+
+    def _has_unfinished(self, topic: str) -> bool:
+        queues = [queue for name, queue in self._store.queues() if name == topic]
+        offsets, end = self._state.offsets, self._store.max_offset
+        return any(offsets.get(REVIVE_GROUP, topic, queue) + 1 < end(topic, queue) for queue in queues)
 
     def _finished(self, queue: int) -> int:
         """Offset of the last finished record; -1, so that all are read, where the stored one is not of this queue."""

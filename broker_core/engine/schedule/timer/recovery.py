@@ -75,6 +75,15 @@ class _Waiting(NamedTuple):
         return _Waiting(*(column[rows] for column in self))
 
 
+def has_slots_from(paths: TimerPaths, settings: TimerSettings, disk: Disk, read_ms: int) -> bool:
+    """Whether the wheel file of a store that is not open has slots from a time on; False without the file."""
+    precision_ms = read_found_precision(paths, settings, disk)
+    if precision_ms is None:
+        return False
+    first = max(read_ms // precision_ms, 1)
+    return any(bool((slots["time"] >= first).any()) for slots in _slot_runs(paths.wheel))
+
+
 def open_timer_store(
     paths: TimerPaths,
     settings: TimerSettings,

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, load_checkpoint
+from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, checkpoint_file, load_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.store.disk import Disk
@@ -115,6 +115,20 @@ class TimerService:
         self._store.add_arrival_listener(self._arrived, (WHEEL_TIMER_TOPIC,))
         opened = partial(self._open, log_end, precisions, loaded.value or TimerCheckpoint())
         self._task = asyncio.create_task(self._run(opened), name="timers")
+
+    def has_waiting(self) -> bool:
+        """Whether messages wait for their time, as the files say that nobody has open.
+
+        Raises:
+            OSError: They cannot be read.
+        """
+        if not self._holds_timers():
+            return False
+        from broker_core.engine.schedule.timer.recovery import has_slots_from
+
+        found = checkpoint_file(self._paths.checkpoint, self._disk).read().value or TimerCheckpoint()
+        is_behind = found.queue_offset < self._store.max_offset(WHEEL_TIMER_TOPIC, 0)
+        return is_behind or has_slots_from(self._paths, self._settings, self._disk, found.read_ms)
 
     def _holds_timers(self) -> bool:
         return self._store.max_offset(WHEEL_TIMER_TOPIC, 0) > 0
