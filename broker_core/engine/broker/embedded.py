@@ -445,6 +445,11 @@ class EmbeddedBroker:
 
     # ---- stop ----
 
+    @property
+    def unwritten(self) -> list[str]:
+        """Configuration files whose last changes are not on disk; after `stop` these are lost."""
+        return self._files.unwritten
+
     async def stop(self) -> None:
         """Stop everything, with all of it on disk. Safe to call again, and after a failed start."""
         if self._timer is not None:

@@ -177,12 +177,19 @@ class ConfigFiles:
             """The write of another task is over, too."""
 
     async def stop(self) -> None:
-        """Write the marked files and stop. Safe to call again."""
+        """Write the marked files and stop; what cannot be written is lost, and an error says so. Safe to call again."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         await self._write_all(self._marked)
+        for name in self.unwritten:
+            logger.error("%s is not written at the stop: what changed since its last write is lost", self._directory / name)
+
+    @property
+    def unwritten(self) -> list[str]:
+        """Names of the files with changes that are not on disk."""
+        return sorted(self._marked)
 
     async def _run(self) -> None:
         while True:

@@ -25,11 +25,15 @@ if TYPE_CHECKING:
 FIRST_CLIENTS_SECONDS = 0.5
 """For so long only clients are served, because the imports of the history would hold up their first requests."""
 
+EXIT_UNWRITTEN = 1
+
 logger = logging.getLogger(__name__)
 
 
 def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code of the process. Raises an `OrbitError` where it cannot start.
+
+    The code is `EXIT_UNWRITTEN` if a stop could not write all configuration files, else 0.
 
     Prints one line to standard output when clients are served; all else is written to standard error. ``open_history`` opens
     the history of the store; None: none is kept.
@@ -37,17 +41,16 @@ def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) 
     memory.bound_heap()
     start_logging(None)
     with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(config, open_history if config.keep_history else None))
-    return 0
+        return runner.run(_serve(config, open_history if config.keep_history else None))
 
 
-async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None:
+async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> int:
     stop = asyncio.Event()
     on_stop_signals(asyncio.get_running_loop(), lambda _signal: stop.set())
     started_ms = wall_clock_ms()
     broker = EmbeddedBroker(config)
     if not await unless_stopped(broker.start(_log_progress), stop):
-        return
+        return 0
     store = config.store.root.absolute()
     grpc = "off" if broker.grpc is None else broker.grpc.server.address
     addresses = f"name-server={broker.name_server_address} broker={broker.broker_address} grpc={grpc}"
@@ -60,6 +63,7 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> None
         await stop.wait()
         logger.info("stopping")
     await broker.stop()
+    return EXIT_UNWRITTEN if broker.unwritten else 0
 
 
 @contextlib.asynccontextmanager

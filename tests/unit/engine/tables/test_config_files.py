@@ -7,6 +7,7 @@ from broker_core.engine.store.config_file import ConfigFile, ConfigRule
 from broker_core.engine.tables import config_files
 from broker_core.engine.tables.config_files import ConfigFiles
 from broker_core.errors import StoreFullError
+from tests.support.full_disk import largest_file
 from tests.support.held_saves import HeldSaves
 from tests.support.remoting_peer import eventually
 
@@ -78,6 +79,26 @@ def test_a_failed_write_is_tried_again(tmp_path, monkeypatch, caplog):
 
     asyncio.run(scenario())
     assert "the disk is full" in caplog.text
+
+
+def test_what_a_stop_cannot_write_is_named(tmp_path, caplog):
+    async def scenario():
+        files = ConfigFiles(tmp_path)
+        for name in ("a.json", "b.json"):
+            files.serve(name, lambda: {"x": 1})
+        files.start()
+        with largest_file(3):
+            files.mark("a.json")
+            await eventually(lambda: "it is tried again" in caplog.text)
+            await files.stop()
+        assert files.unwritten == ["a.json"]
+        await files.stop()
+        assert files.unwritten == []
+
+    asyncio.run(scenario())
+    path = tmp_path / "a.json"
+    assert caplog.messages.count(f"{path} is not written at the stop: what changed since its last write is lost") == 1
+    assert json.loads(path.read_text()) == {"x": 1}
 
 
 @pytest.fixture
