@@ -22,6 +22,8 @@ Release = Literal["5.3.3", "4.9.8"]
 ClientAuth = Literal["none", "optional", "require"]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
+BODY_BYTES_MAX = 16 * 1024 * 1024 - 65_536
+"""Largest body that a client gets: a frame has 16 MiB, with the properties and the rest of the record."""
 
 
 def _setting(key: str, default: Any, *, secret: bool = False, live: bool | tuple[int, int] = False) -> Any:  # noqa: ANN401  dataclasses.field is typed so
@@ -64,7 +66,7 @@ class StoreConfig:
     flush_consume_queue_least_pages: int = _setting("flushConsumeQueueLeastPages", 2)
     flush_consume_queue_thorough_interval_ms: int = _setting("flushConsumeQueueThoroughInterval", 60_000, live=(1, 3_600_000))
     sync_flush_timeout_ms: int = _setting("syncFlushTimeout", 5_000, live=(1, 3_600_000))
-    max_message_bytes: int = _setting("maxMessageSize", 4 * 1024 * 1024, live=(1, 16 * 1024 * 1024 - 65_536))
+    max_message_bytes: int = _setting("maxMessageSize", 4 * 1024 * 1024, live=(1, BODY_BYTES_MAX))
     check_crc_on_recover: bool = _setting("checkCRCOnRecover", True)
     max_transfer_bytes_in_memory: int = _setting("maxTransferBytesOnMessageInMemory", 262_144, live=(1, 64 * 1024 * 1024))
     max_transfer_count_in_memory: int = _setting("maxTransferCountOnMessageInMemory", 32, live=(1, 10_000))

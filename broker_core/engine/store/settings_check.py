@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker_core.config import StoreConfig
+from broker_core.config import BODY_BYTES_MAX, StoreConfig
 from broker_core.engine.store.cleanup import parse_hours
 from broker_core.engine.store.consume_queue import UNIT_BYTES
 from broker_core.engine.store.index_file import Geometry
@@ -24,6 +24,12 @@ def check_settings(config: StoreConfig) -> None:
     ):
         if not least <= value <= FILE_BYTES_MAX:
             raise UsageError(f"{key} is {value:,}; it can be {least:,} to {FILE_BYTES_MAX:,} bytes", key=key)
+    if not 1 <= config.max_message_bytes <= BODY_BYTES_MAX:
+        raise UsageError(
+            f"maxMessageSize is {config.max_message_bytes:,}; it can be 1 to {BODY_BYTES_MAX:,} bytes, "
+            "because no client takes an answer with a larger message",
+            key="maxMessageSize",
+        )
     for key, value, least in (("maxHashSlotNum", config.max_hash_slots, 1), ("maxIndexNum", config.max_index_items, 2)):
         if value < least:
             raise UsageError(f"{key} is {value:,}; it must be at least {least}", key=key)

@@ -14,6 +14,8 @@ def test_the_defaults_are_good():
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
+        ({"max_message_bytes": 0}, "maxMessageSize is 0; it can be 1 to 16,711,680 bytes"),
+        ({"max_message_bytes": 16_711_681}, "maxMessageSize is 16,711,681; it can be 1 to 16,711,680 bytes"),
         ({"commit_log_file_bytes": 4095}, "mappedFileSizeCommitLog is 4,095; it can be 4,096 to"),
         ({"consume_queue_file_bytes": 1 << 31}, "mappedFileSizeConsumeQueue is 2,147,483,648"),
         ({"max_hash_slots": 0}, "maxHashSlotNum is 0; it must be at least 1"),
