@@ -303,7 +303,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Due in": "Time until then, by the clock of the broker. [time]",
     },
     Origin.LANES: {
-        "due now … just stored": (
+        "due … stored": (
             "Where the waiting messages of the level are on their way: left due now, right just stored. Short levels are read "
             "whole, long ones at twelve places."
         ),

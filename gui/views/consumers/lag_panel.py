@@ -175,7 +175,7 @@ class LagPanel(Panel):
         self._chart_note = said(ElidedLabel(role="caption"), text="recorded here once a second")
         self._rule: RuleLine | None = None
         self.chart = LaterPart(self._make_chart, fill=self._chart_made, turns=3)
-        self.advice = ElidedLabel(role="caption")
+        self.advice = label(role="caption", wrap=True)
         """The slowest queue, and what would help."""
         facts = column(row(*self.facts.values(), 1, spacing=FACT_SPACING), self.advice, spacing=6, margins=(14, 10, 14, 8))
         head = row(self._chart_title, self._chart_note, 1, self.switch, self.parts, margins=(12, 8, 12, 4))

@@ -47,7 +47,7 @@ def level_columns(lane: Callable[[LevelRow], WaitingLane | None]) -> list[Column
         number_column("pending", "Pending", lambda row: row.pending, kind=CellKind.STRONG, width=72),
         Column("next", "Next due", _next_due_text, sort=lambda row: known_number(row.next_due_ms),
                state=_overdue, tip=_next_due_tip, right=True, width=84),
-        Column("lane", "due now … just stored", lambda row: UNKNOWN if lane(row) is None else "",
+        Column("lane", "due … stored", lambda row: UNKNOWN if lane(row) is None else "",
                sort=lambda row: row.pending, kind=CellKind.LANE,
                value=lane, state=lambda row: State.WARNING if row.is_late else None,
                tip=lambda row: tr("{count} messages wait {delay} each", count=count_text(row.pending),
