@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_PROPERTY = re.compile(r"(?P<key>[^#!=:\s][^=:\s]*)\s*[=:]?\s*(?P<value>.*)")
+_BLANKS = " \t\f"
+"""Of Java's format, which takes no other characters for blanks, and CR and LF alone for the ends of lines."""
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_PROPERTY = re.compile(rf"(?P<key>[^#!=:{_BLANKS}][^=:{_BLANKS}]*)[{_BLANKS}]*[=:]?[{_BLANKS}]*(?P<value>.*)")
 
 
 def parse_properties(text: str) -> dict[str, str]:
@@ -15,10 +18,10 @@ def parse_properties(text: str) -> dict[str, str]:
     because RocketMQ writes neither.
     """
     values: dict[str, str] = {}
-    for line in text.splitlines():
-        match = _PROPERTY.fullmatch(line.strip())
+    for line in _LINE_END.split(text):
+        match = _PROPERTY.fullmatch(line.strip(_BLANKS))
         if match is not None:
-            values[match["key"]] = match["value"].strip()
+            values[match["key"]] = match["value"]
     return values
 
 

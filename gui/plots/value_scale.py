@@ -25,6 +25,8 @@ TIME_GAP = 8
 """Least space between the texts of two times, px."""
 _SLACK = 1e-3
 """Of a step: times of today are exact to a quarter of a microsecond."""
+_HOUR_S = 3_600
+"""Clock changes move round times from this step on: they are of half an hour, an hour or a day."""
 _STEPS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 180, 300, 600, 900, 1800,
             3600, 7200, 10800, 21600, 43200, *(days * 86400 for days in (1, 2, 4, 7, 14, 30, 61)))  # fmt: skip
 
@@ -59,7 +61,18 @@ def round_times(times: TimeZoneChoice, from_s: float, to_s: float, width: float)
     step = next((one for one in _STEPS_S if (to_s - from_s) / one <= room), _STEPS_S[-1])
     shift = _zone_shift_s(times, to_s)
     first = math.ceil((from_s + shift) / step - _SLACK) * step - shift
-    return step, [first + i * step for i in range(math.floor((to_s - first) / step + _SLACK) + 1)]
+    count = math.floor((to_s - first) / step + _SLACK) + 1
+    if step < _HOUR_S or times.utc:
+        return step, [first + i * step for i in range(count)]
+    low, high = from_s - _SLACK * step, to_s + _SLACK * step
+    moved = {_round_time(times, first + i * step, step) for i in range(-1, count + 1)}
+    return step, sorted(at_s for at_s in moved if low <= at_s <= high)
+
+
+def _round_time(times: TimeZoneChoice, at_s: float, step: float) -> float:
+    """The time at which the local clock is round, near one that is round by the offset of another time."""
+    beyond = (at_s + _zone_shift_s(times, at_s)) % step
+    return at_s - (beyond if beyond < step / 2 else beyond - step)
 
 
 def round_time_text(times: TimeZoneChoice, at_s: float, step_s: float) -> str:

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from resources import RESOURCE_FOLDER
 from spark_reports.chinese_words import UNIT_WORDS, figure_in_chinese, label_in_chinese, word_in_chinese
-from spark_reports.output.tables import with_dates
+from spark_reports.output.tables import with_common_types
 from spark_reports.reports.result import ReportChart, ReportResult, ReportTable
 from spark_reports.reports.wording import duration_text
 from spark_reports.vocabulary import ValueUnit, is_free, word_columns, word_in_english
@@ -65,7 +65,7 @@ def _shown(table: ReportTable, *, is_free: bool) -> dict[str, object]:
     """A table for the page: without the column of a single store, whose name is in the heading."""
     names_one_store = not is_free and "store" in table.units and pc.count_distinct(table.data["store"]).as_py() <= 1
     columns = [name for name in table.units if name != "store" or not names_one_store]
-    rows = [[row[column] for column in columns] for row in with_dates(table.data.slice(0, ROWS_MAX)).to_pylist()]
+    rows = [[row[column] for column in columns] for row in with_common_types(table.data.slice(0, ROWS_MAX)).to_pylist()]
     more = table.data.num_rows - len(rows)
     unprinted = table.data.num_rows - min(len(rows), PRINTED_ROWS_MAX)
     return {"table": table, "columns": columns, "rows": rows, "more": more, "unprinted": unprinted}
@@ -137,6 +137,8 @@ def format_value(value: object, unit: ValueUnit) -> str:
 def _format_number(value: float, unit: ValueUnit) -> str:
     if not math.isfinite(value):
         return "—"
+    if unit is ValueUnit.TEXT:  # a number of a query
+        return f"{value:,}".removesuffix(".0")
     if unit is ValueUnit.SHARE:
         return f"{100 * value:.1f} %"
     if unit is ValueUnit.RATE:
@@ -147,7 +149,7 @@ def _format_number(value: float, unit: ValueUnit) -> str:
         return duration_text(value)
     if unit is ValueUnit.BYTES:
         return _format_bytes(value)
-    return f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
 
 
 def _format_bytes(value: float) -> str:

@@ -2,7 +2,8 @@
 
 CSV: as in docs/csv.md, with a header; times as ISO 8601 in UTC. JSON Lines: one object a row, times as in CSV. XLSX: one
 workbook, a sheet for each table; times as dates in UTC, texts never as formulas or links; the last row lists what a sheet
-cannot hold. Lists and maps are JSON if the form has none, bytes are hexadecimal digits except in Parquet.
+cannot hold. Durations are ISO 8601 texts, such as ``P1DT12H``, and so are digits that a number of a sheet would lose. Lists
+and maps are JSON if the form has none, bytes are hexadecimal digits. Parquet has the types of the query.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,7 @@ CUT_NOTE = "{cells} of the workbook cut after 32,767 characters: the CSV files h
 YEARS = range(1900, 10_000)
 """Of times that a sheet can hold; the dates of Python end with them, too."""
 _INTEGER_EXACT_MAX = 2**53  # a sheet's numbers are floats
+_DIGITS_EXACT_MAX = 15
 
 _NUMBER_FORMATS = {
     ValueUnit.COUNT: "#,##0",
@@ -57,7 +60,7 @@ def write_table(table: ReportTable, folder: Path, *, json_lines: bool = False) -
         return [parquet, csv]
     lines = f"{table.name}.jsonl"
     with (folder / lines).open("w", encoding="utf-8") as file:
-        for batch in _without_unknown(_with_text_times(with_dates(table.data))).to_batches(max_chunksize=10_000):
+        for batch in _without_unknown(_with_text_times(with_common_types(table.data))).to_batches(max_chunksize=10_000):
             file.writelines(json.dumps(row, ensure_ascii=False, default=_json_value) + "\n" for row in batch.to_pylist())
     return [parquet, csv, lines]
 
@@ -67,15 +70,17 @@ def csv_text(table: ReportTable, rows: int) -> str:
     return text_of_rows(_csv_rows(table.data.slice(0, rows)))
 
 
-def with_dates(data: pa.Table) -> pa.Table:
-    """The table with text in place of each column with a time before 1900, which a sheet has not, or after 9999.
+def with_common_types(data: pa.Table) -> pa.Table:
+    """The table with text in place of columns that not every form has: durations, and times before 1900 or after 9999.
 
     Raises:
         ReportError: Such a time is in a list, map or structure.
     """
     for index, field in enumerate(data.schema):
         column = data.column(index)
-        if pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
+        if pa.types.is_duration(field.type):
+            data = data.set_column(index, field.name, _duration_texts(column))
+        elif pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
             if _is_out_of_years(column):
                 text = _utc_text(column) if pa.types.is_timestamp(field.type) else column.cast(pa.string())
                 data = data.set_column(index, field.name, text)
@@ -123,7 +128,7 @@ def write_workbook(tables: Sequence[ReportTable], folder: Path) -> tuple[str, ..
                 sheet.set_column(place, place, 24 if table.units[column] in (ValueUnit.TEXT, ValueUnit.TIME) else 14,
                                  formats.get(table.units[column]))  # fmt: skip
                 sheet.write_string(0, place, table.titles[column], bold)
-            shown = with_dates(table.data.select(columns).slice(0, SHEET_ROWS_MAX))
+            shown = with_common_types(table.data.select(columns).slice(0, SHEET_ROWS_MAX))
             cut = _fill(sheet, _nested_as_text(shown))
             all_cut += cut
             if lacks := _lacks(table.data.num_rows - shown.num_rows, cut):
@@ -154,6 +159,8 @@ def _cell(value: object) -> object:
     """The value in a type that a sheet holds exactly."""
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, Decimal):
+        return value if Decimal(f"{value:.{_DIGITS_EXACT_MAX}G}") == value else str(value)
     return str(value) if isinstance(value, int) and abs(value) > _INTEGER_EXACT_MAX else value
 
 
@@ -200,6 +207,8 @@ def _with_text_bytes(data: pa.Table) -> pa.Table:
 def _json_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, timedelta):
+        return _duration_text(value)
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
@@ -207,7 +216,24 @@ def _with_text_times(data: pa.Table) -> pa.Table:
     for index, field in enumerate(data.schema):
         if pa.types.is_timestamp(field.type):
             data = data.set_column(index, field.name, _utc_text(data.column(index)))
+        elif pa.types.is_duration(field.type):
+            data = data.set_column(index, field.name, _duration_texts(data.column(index)))
     return data
+
+
+def _duration_texts(column: pa.ChunkedArray) -> pa.Array:
+    return pa.array([None if value is None else _duration_text(value) for value in column.to_pylist()], pa.string())
+
+
+def _duration_text(lasts: timedelta) -> str:
+    """A duration as in ISO 8601: ``P1DT12H``, ``-PT0.25S``."""
+    sign, whole = ("-", -lasts) if lasts < timedelta(0) else ("", lasts)
+    minutes, seconds = divmod(whole.seconds, 60)
+    digits = f"{seconds}.{whole.microseconds:06}".rstrip("0").rstrip(".")
+    parts = ((f"{minutes // 60}", "H"), (f"{minutes % 60}", "M"), (digits, "S"))
+    clock = "".join(number + mark for number, mark in parts if number != "0")
+    days = f"{whole.days}D" if whole.days else ""
+    return f"{sign}P{days}{'T' if clock else ''}{clock}" if days or clock else "PT0S"
 
 
 def _utc_text(moments: pa.ChunkedArray) -> pa.ChunkedArray:

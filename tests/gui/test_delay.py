@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import replace
 from functools import partial
 
@@ -282,6 +284,21 @@ def test_timers_have_a_list_of_their_own_and_stand_in_the_bars(make_view, source
     assert "Timers: 1" in view.ahead.bars.text_of(7)
     view.level_grid.select_key(9)
     assert not view.waiting.is_timers
+
+
+@pytest.mark.parametrize(
+    ("zone", "begin"), [("Asia/Kathmandu", r"11-\d\d 05:45"), ("America/St_Johns", r"11-\d\d 20:30"), ("UTC", r"11-\d\d")]
+)
+def test_bars_of_days_name_the_hour_at_which_a_day_of_utc_begins(make_view, source, monkeypatch, zone, begin):
+    view = make_view(source)
+    view.ahead.switch.choose("month")
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    view.context.times.set_utc(False)
+    shown = view.ahead.bars.text_of(0).split("\n")[0]
+    monkeypatch.undo()
+    time.tzset()
+    assert re.fullmatch(begin, shown)
 
 
 def test_a_timer_is_acted_on_by_its_second_and_place(make_view, source):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from PySide6.QtGui import QFontMetrics
 
@@ -27,6 +29,33 @@ from gui.words.text import UNKNOWN, TimeZoneChoice
 )
 def test_cells_of_a_result_are_written_with_their_unit(qapp, text, unit, shown):
     assert cell_text(text, unit, TimeZoneChoice(utc=True)) == shown
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/St_Johns", "America/Sao_Paulo"])
+@pytest.mark.parametrize("utc", [False, True])
+def test_a_day_of_a_result_is_the_same_in_each_zone(monkeypatch, qapp, zone, utc):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    shown = cell_text("2018-11-04", column_unit("day"), TimeZoneChoice(utc=utc))
+    monkeypatch.undo()
+    time.tzset()
+    assert shown == "2018-11-04"
+
+
+@pytest.mark.parametrize(
+    ("cells", "ordered"),
+    [
+        (["10", "9", "-1.5", ""], ["-1.5", "9", "10", UNKNOWN]),
+        (["10", "9", "b"], ["10", "9", "b"]),
+        (["nan", "9"], ["9", "nan"]),
+    ],
+)
+def test_a_column_of_numbers_is_sorted_by_them_whatever_its_name(qapp, cells, ordered):
+    result = read_result_table("Rows", ["hour,n", *(f"{cell},1" for cell in cells)])
+    model: ColumnTableModel = ColumnTableModel(result_columns(result, TimeZoneChoice(utc=True), "sql"), lambda row: row.number)
+    model.set_rows(result.rows)
+    model.sort(0)
+    assert [model.index(row, 0).data() for row in range(model.rowCount())] == ordered
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ FIXED_SETTINGS: Mapping[str, Mapping[str, str]] = {
 BLACK_LIST = frozenset({"configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome"})
 """Keys that a real name server has in its black list, and the folder of its program; they get its remark."""
 
-_CHANGES_BYTES_MAX = 1 << 20
+_CHANGES_CHARACTERS_MAX = 1 << 20
 
 
 class NameServerSettings:
@@ -75,9 +75,12 @@ class NameServerSettings:
         """Set switches from ``key=value`` lines, all of them or none.
 
         Raises:
-            RequestRefusedError: A key that cannot be set (NO_PERMISSION), or a value that is neither true nor false.
+            RequestRefusedError: Too much text, a key that cannot be set (NO_PERMISSION), or a value other than true and false.
         """
-        values = parse_properties(text) if len(text) <= _CHANGES_BYTES_MAX else {}
+        if len(text) > _CHANGES_CHARACTERS_MAX:
+            remark = f"the settings have {len(text):,} characters, allowed are {_CHANGES_CHARACTERS_MAX:,}"
+            raise RequestRefusedError(remark, code=ResponseCode.SYSTEM_ERROR)
+        values = parse_properties(text)
         if not values:
             raise RequestRefusedError("string2Properties error: send lines key=value", code=ResponseCode.SYSTEM_ERROR)
         for key, value in values.items():

@@ -69,11 +69,16 @@ class AheadPanel(Panel):
         first_ms = timers.first_day_ms or self._now_ms // DAY_MS * DAY_MS
         return ahead_of(self._samples, timers.days, first_ms, DAY_MS, max(7, min(len(timers.days), DAYS_MAX)))
 
+    def _start_text(self, start_ms: int, part_ms: int) -> str:
+        """The begin of a part; brokers count timers in days of UTC, which begin at other hours of other zones."""
+        moment = self._times.moment(start_ms)
+        form = "%H:%M" if part_ms < DAY_MS else "%m-%d %H:%M" if moment.hour or moment.minute else "%m-%d"
+        return moment.strftime(form)
+
     def _draw(self) -> None:
         ahead = self._ahead()
-        form = "%m-%d" if ahead.part_ms >= DAY_MS else "%H:%M"
         starts = [ahead.start_ms + i * ahead.part_ms for i in range(len(ahead.levels))]
-        labels = [self._times.moment(start).strftime(form) for start in starts]
+        labels = [self._start_text(start, ahead.part_ms) for start in starts]
         layers = [BarLayer(tr("Levels"), ahead.levels, State.DELAYED), BarLayer(tr("Timers"), ahead.timers, State.CHECKING)]
         self.zoom.set_whole(ahead.start_ms / 1_000, (ahead.start_ms + len(starts) * ahead.part_ms) / 1_000)
         self.bars.set_bars(labels, layers, self.zoom.whole_s(), self.zoom.span_s)

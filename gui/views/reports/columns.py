@@ -80,19 +80,26 @@ def _result_column(
 ) -> Column[ResultRow]:
     unit = column_unit(name)
     words = unit is ReportUnit.TEXT
+    as_numbers = _are_numbers(index, rows) if words else unit is not ReportUnit.TIME
 
     def text(row: ResultRow) -> str:
         shown = cell_text(row.cells[index], unit, times) if index < len(row.cells) else UNKNOWN
         return report_text(shown) if translates else shown
 
     def order(row: ResultRow) -> object:
-        return row.cells[index] if words or unit is ReportUnit.TIME else cell_number(row.cells[index])
+        return cell_number(row.cells[index]) if as_numbers else row.cells[index]
 
     kind = CellKind.STRONG if is_first else CellKind.TEXT
     wide = _width(tr(title_of(name)), map(text, rows[:ROWS_MEASURED]), kind)
     width, least = (0, wide) if is_first else (wide, 0)
     return Column(name, title_of(name), text, sort=order, kind=kind, right=not words, width=width, least=least,
                   term=f"result/{name}")  # fmt: skip
+
+
+def _are_numbers(index: int, rows: Sequence[ResultRow]) -> bool:
+    """Whether a column, e.g. of hours or of a query, holds numbers, by which it is sorted, and nothing else."""
+    cells = [row.cells[index] for row in rows if index < len(row.cells) and row.cells[index]]
+    return not any(math.isnan(cell_number(cell)) for cell in cells)
 
 
 def _width(title: str, texts: Iterable[str], kind: CellKind) -> int:
@@ -117,9 +124,11 @@ def cell_text(text: str, unit: ReportUnit, times: TimeZoneChoice) -> str:
         return text
     if unit is ReportUnit.TIME:
         try:
-            return times.full(datetime.fromisoformat(text).timestamp() * 1_000)
+            moment = datetime.fromisoformat(text)
         except ValueError:
             return text
+        # A day of the report's zone is no moment.
+        return text if moment.tzinfo is None else times.full(moment.timestamp() * 1_000)
     return figure_text(cell_number(text), unit)
 
 

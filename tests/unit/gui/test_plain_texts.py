@@ -40,17 +40,20 @@ CLEANED = {
 def faults(tree: ast.AST, place: str) -> Iterator[str]:
     """What of a module may show a text as HTML."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.ClassDef)):
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.ClassDef, ast.alias)):
             yield from (f"{place}:{node.lineno}: {fault}" for fault in faults_of(node, place))
 
 
-def faults_of(node: ast.Name | ast.Attribute | ast.Call | ast.ClassDef, place: str) -> Iterator[str]:
+def faults_of(node: ast.Name | ast.Attribute | ast.Call | ast.ClassDef | ast.alias, place: str) -> Iterator[str]:
     if isinstance(node, ast.ClassDef):
         yield from (
             f"class over {name}" for base in node.bases if MAKERS.get(name := name_of(base), place) != place or name in UNUSED
         )
     elif isinstance(node, ast.Call):
         yield from faults_of_call(node, place)
+    elif isinstance(node, ast.alias):
+        if node.asname and (node.name in MAKERS or node.name in UNUSED):
+            yield f"{node.name} under another name"
     elif (name := name_of(node)) in RICH or place not in HOMES.get(name, {place}):
         yield name
 
@@ -103,6 +106,7 @@ def test_all_texts_of_the_window_are_plain_texts():
         "class Mine(QLabel): pass",
         "QMessageBox.warning(self, title, text)",
         "QInputDialog(self)",
+        "from PySide6.QtWidgets import QLabel as Words",
         "QTextEdit()",
         "QPlainTextEdit()",
         "class Mine(QPlainTextEdit): pass",

@@ -12,6 +12,9 @@ from broker_core.protocol.properties_text import format_properties, parse_proper
         ("a\nb=", {"a": "", "b": ""}),
         ("a=1\r\na=2", {"a": "2"}),
         ("=nothing", {}),
+        ("\f\ta\f=\t1 \f\rb=2", {"a": "1", "b": "2"}),
+        ("a=1\u2028b=2\x85c=3\vd=4\x1ce=5", {"a": "1\u2028b=2\x85c=3\vd=4\x1ce=5"}),
+        ("\xa0a=1\u3000", {"\xa0a": "1\u3000"}),
     ],
 )
 def test_lines_are_read_as_java_reads_them(text, values):

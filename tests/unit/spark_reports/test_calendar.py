@@ -42,6 +42,13 @@ def test_a_day_without_a_message_between_others_counts_as_one():
     assert (result.headlines[0].note, result.headlines[1].value) == ("on 4 days", 100)
 
 
+@pytest.mark.parametrize("zone", ["America/St_Johns", "America/Los_Angeles", "Asia/Kathmandu", "Australia/Lord_Howe"])
+def test_days_of_the_chart_have_their_date_in_zones_of_readers(zone):
+    (days,) = [one for one in result_of((0, 5, 90), (1, 5, 100)).charts if one.name == "days"]
+    shown = [datetime.fromtimestamp(at_ms / 1_000, ZoneInfo(zone)).date() for at_ms in days.series[0].x]
+    assert shown == [MONDAY, MONDAY + timedelta(days=1)]
+
+
 def test_hours_that_the_range_does_not_reach_are_not_known():
     result = result_of((0, 22, 1), (1, 1, 1))
     heat = result.charts[0]

@@ -149,6 +149,11 @@ def test_outcomes_are_words(language, word):
     [
         (None, ValueUnit.TEXT, "—"),
         (1234567, ValueUnit.COUNT, "1,234,567"),
+        (2**53 + 1, ValueUnit.COUNT, "9,007,199,254,740,993"),
+        (2**53 + 1, ValueUnit.TEXT, "9,007,199,254,740,993"),
+        (0.25, ValueUnit.TEXT, "0.25"),
+        (1234.5, ValueUnit.TEXT, "1,234.5"),
+        (10.0, ValueUnit.TEXT, "10"),
         (512, ValueUnit.BYTES, "512 B"),
         (1536, ValueUnit.BYTES, "1.5 KiB"),
         (5 << 40, ValueUnit.BYTES, "5.0 TiB"),

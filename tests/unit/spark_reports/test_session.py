@@ -1,3 +1,4 @@
+import os
 import socket
 import zipfile
 
@@ -5,6 +6,7 @@ import pytest
 
 from broker_core.errors import JavaError, NetworkError, ReportError, UsageError
 from spark_reports.connect import open_session
+from spark_reports.java import machine_options
 from spark_reports.masters import require_master
 from spark_reports.session import ReportSession, SparkOptions, said_by, settings
 from spark_reports.worker_packages import packages_zip
@@ -23,6 +25,13 @@ def test_the_workers_of_a_cluster_may_reach_the_driver(tmp_path):
     named = settings(SparkOptions("yarn", driver_host="10.1.2.3"), tmp_path)
     assert (named["spark.driver.host"], named["spark.driver.bindAddress"]) == ("10.1.2.3", "10.1.2.3")
     assert "spark.driver.host" not in settings(SparkOptions("k8s://https://cluster"), tmp_path)
+
+
+def test_java_and_spark_take_the_processors_that_this_process_may_use(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0}, raising=False)
+    assert "-XX:ActiveProcessorCount=1" in machine_options(1 << 30)
+    assert settings(SparkOptions(), tmp_path)["spark.sql.shuffle.partitions"] == "1"
 
 
 def test_a_setting_of_the_user_wins(tmp_path):

@@ -3,7 +3,8 @@ import json
 import math
 import re
 import zipfile
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
+from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -12,7 +13,7 @@ import pytest
 from broker_core.delimited_text import open_csv, read_csv
 from broker_core.errors import ReportError
 from spark_reports.chinese_words import word_in_chinese
-from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, with_dates, write_table, write_workbook
+from spark_reports.output.tables import CELL_CHARACTERS_MAX, WORKBOOK, with_common_types, write_table, write_workbook
 from spark_reports.reports.common import table
 from spark_reports.reports.result import ReportTable
 from spark_reports.vocabulary import ValueUnit
@@ -65,15 +66,59 @@ def test_times_beyond_the_calendar_are_text_in_all_forms(tmp_path):
         "-1199-02-15T14:13:20.000Z", "10000-01-01T00:00:00.000Z", "<value out of range: 9223372036854000>", None,
     ]  # fmt: skip
     assert [row["day"] for row in rows] == ["10000-01-01", "1970-01-01", "-0221-09-04", None]
-    assert with_dates(data).column("usual").type == usual.type
+    assert with_common_types(data).column("usual").type == usual.type
     with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
         assert "10000-01-01T00:00:00.000Z" in book.read("xl/worksheets/sheet1.xml").decode()
+
+
+@pytest.mark.parametrize(
+    ("lasts", "text"),
+    [
+        (timedelta(days=1, hours=12), "P1DT12H"),
+        (timedelta(days=-3), "-P3D"),
+        (timedelta(seconds=-0.25), "-PT0.25S"),
+        (timedelta(minutes=1, seconds=10), "PT1M10S"),
+        (timedelta(days=400, microseconds=1), "P400DT0.000001S"),
+        (timedelta(), "PT0S"),
+    ],
+)
+def test_a_duration_is_one_text_in_all_forms(tmp_path, lasts, text):
+    """A sheet would show it as a date of 1900, and CSV as a number without a unit."""
+    data = pa.table({"lasts": pa.array([lasts, None], pa.duration("us")), "each": pa.array([[lasts], None])})
+    made = table("lasts", "Lasts", data)
+    write_table(made, tmp_path, json_lines=True)
+    write_workbook([made], tmp_path)
+    assert pyarrow.parquet.read_table(tmp_path / "lasts.parquet")["lasts"].to_pylist() == [lasts, None]
+    assert json.loads((tmp_path / "lasts.jsonl").read_text().splitlines()[0]) == {"lasts": text, "each": [text]}
+    assert json.loads((tmp_path / "lasts.jsonl").read_text().splitlines()[1]) == {"lasts": None, "each": None}
+    with open_csv(tmp_path / "lasts.csv") as file:
+        assert [row for _line, row in read_csv(file)][1:] == [[text, f'["{text}"]'], ["", ""]]
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
+        assert f"<t>{text}</t>" in book.read("xl/worksheets/sheet1.xml").decode()
+    assert with_common_types(data)["lasts"].to_pylist() == [text, None]
+
+
+@pytest.mark.parametrize(
+    ("number", "cell"),
+    [
+        ("12345678901234567890.123", "<t>12345678901234567890.123</t>"),
+        ("-0.1234567890123456", "<t>-0.1234567890123456</t>"),
+        ("0.1", "<v>0.1</v>"),
+        ("-123456789.25", "<v>-123456789.25</v>"),
+    ],
+)
+def test_a_decimal_keeps_its_digits_in_a_sheet(tmp_path, number, cell):
+    exact = Decimal(number)
+    made = table("numbers", "Numbers", pa.table({"price": pa.array([exact])}))
+    write_workbook([made], tmp_path)
+    with zipfile.ZipFile(tmp_path / WORKBOOK) as book:
+        assert cell in book.read("xl/worksheets/sheet1.xml").decode()
 
 
 def test_a_time_beyond_the_calendar_in_a_list_is_refused_with_the_column():
     data = pa.table({"seen": pa.array([[1 << 62]], pa.list_(pa.timestamp("us", "UTC")))})
     with pytest.raises(ReportError, match="the column seen"):
-        with_dates(data)
+        with_common_types(data)
 
 
 def nested_table():

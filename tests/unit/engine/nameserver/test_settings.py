@@ -38,6 +38,11 @@ def test_anything_else_is_refused_and_changes_nothing(text, code):
     assert not settings.is_on(ORDER_MESSAGES)
 
 
+def test_too_much_text_is_refused_with_what_is_allowed():
+    with pytest.raises(RequestRefusedError, match="2,000,024 characters, allowed are 1,048,576"):
+        NameServerSettings().change("orderMessageEnable=true\n" + "#" * 2_000_000)
+
+
 def test_switches_come_back_from_their_file():
     settings, again = NameServerSettings(), NameServerSettings()
     settings.change("orderMessageEnable=true")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -47,6 +48,28 @@ def test_days_begin_at_midnight_of_the_chosen_zone(monkeypatch):
     monkeypatch.setattr(type(times), "moment", lambda one, at_ms: datetime.fromtimestamp(at_ms / 1_000, one.zone))
     _step, ticks = round_times(times, NOON_S, NOON_S + 3 * 86_400, 900)
     assert datetime.fromtimestamp(ticks[0], UTC) - datetime(2026, 11, 30, tzinfo=UTC) == timedelta(hours=18, minutes=30)
+
+
+@pytest.mark.parametrize(
+    ("zone", "from_day", "shown"),
+    [
+        ("America/St_Johns", "2026-03-05", ["03-06", "03-07", "03-08", "03-09", "03-10"]),
+        ("America/St_Johns", "2026-10-29", ["10-30", "10-31", "11-01", "11-02", "11-03"]),
+        ("EST5EDT,M3.2.0,M11.1.0", "2026-03-05", ["03-06", "03-07", "03-08", "03-09", "03-10"]),
+        ("Australia/Lord_Howe", "2026-10-01", ["10-02", "10-03", "10-04", "10-05", "10-06"]),
+        ("Asia/Kathmandu", "2026-03-05", ["03-06", "03-07", "03-08", "03-09", "03-10"]),
+    ],
+)
+def test_days_begin_at_midnight_before_and_after_a_clock_change(monkeypatch, zone, from_day, shown):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    times, noon = TimeZoneChoice(), datetime.fromisoformat(f"{from_day}T12:00").timestamp()
+    step, ticks = round_times(times, noon, noon + 5 * 86_400, 600)
+    begins = [times.full(at_s * 1_000) for at_s in ticks]
+    monkeypatch.undo()
+    time.tzset()
+    assert step == 86_400
+    assert begins == [f"2026-{day} 00:00:00.000" for day in shown]
 
 
 @given(from_s=st.floats(0, 4e9, allow_nan=False), length_s=st.floats(0.005, 1e9, allow_nan=False), width=st.floats(1, 4_000))
