@@ -1,7 +1,7 @@
 """One gRPC connection on asyncio: calls of a client in, messages out. It does not know what a method means.
 
-An incomplete message above ``partial_bytes_free`` needs room of the server's budget; until there is some, the windows of HTTP/2
-stop the peer. All answers of one turn of the loop leave in one write.
+A call has a first window of 16 KiB. A larger message needs room in the server's budget for all of it; the call gets a larger
+window when there is room. All answers of one turn of the loop leave in one write.
 
 Threads: every method belongs to the loop's thread.
 
@@ -14,6 +14,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Protocol, cast
 
 from broker_core.config import RemotingLimits
@@ -30,7 +31,7 @@ from broker_core.protocol.http2.connection import Headers, Http2Connection, Http
 from broker_core.protocol.http2.header_blocks import RESPONSE
 from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import peer_address
-from broker_core.transport.frame_budget import FrameBudget
+from broker_core.transport.message_room import MessageRoom
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +42,9 @@ _ANSWERED_KEPT = 64
 _ANSWERED_SECONDS = 10.0
 """A client that sends something so long after an answer has read it."""
 _ENDED_WELL = trailers(GrpcStatus.OK)
+_LIMITS = Http2Limits()
+_UNREAD_BYTES_MAX = 1 << 20
+"""Bytes of answers that wait for the peer's windows, beyond which it reads slowly."""
 
 
 class CallHandler(Protocol):
@@ -75,7 +79,8 @@ class GrpcCall:
     """
 
     __slots__ = (
-        "_begun", "_buffer", "_handler", "_held", "_stream", "connection", "deadline", "is_over", "metadata", "path", "unread",
+        "_begun", "_buffer", "_handler", "_stream", "_unallowed", "connection", "deadline", "is_over", "metadata", "path",
+        "unread",
     )  # fmt: skip
 
     def __init__(
@@ -90,8 +95,8 @@ class GrpcCall:
         self._stream = stream
         self._handler: CallHandler | None = None
         self._buffer = bytearray()
-        self._held = 0
-        """Bytes that the peer may send again when the budget has room for the message."""
+        self._unallowed = 0
+        """Bytes that the peer may send again when there is room for the message."""
         self._begun = False
         self.unread: Unread | None = None
 
@@ -149,10 +154,10 @@ class GrpcCall:
         else:
             self._buffer += data
             self._take_messages()
-        if not self._wants_room():
+        if self._has_room():
             self.connection.http2.consumed(self._stream, size)
         else:
-            self._held += size
+            self._unallowed += size
 
     def _take_messages(self) -> None:
         while len(self._buffer) >= PREFIX.size and not self.is_over:
@@ -169,23 +174,39 @@ class GrpcCall:
                 return
             message = bytes(self._buffer[PREFIX.size : end])
             del self._buffer[:end]
-            self.connection.budget.release(self)
+            self.connection.room.release(self)
             self._pass_on(message)
 
-    def _wants_room(self) -> bool:
-        """Whether the incomplete message waits for room."""
-        limits, budget = self.connection.limits, self.connection.budget
-        if self.is_over or len(self._buffer) < PREFIX.size:
-            return False
-        size = PREFIX.unpack_from(self._buffer)[1]
-        if size <= limits.partial_bytes_free or self in budget:
-            return False
-        return self._held > 0 or not budget.reserve(self, size, self._room_granted)
+    def _has_room(self) -> bool:
+        """Whether the peer may send as much again; a call without any room is refused."""
+        room = self.connection.room
+        if self.is_over or not self._buffer or room.is_granted(self):
+            return True
+        if not room.hold(self, len(self._buffer)):
+            text = "too many large messages are incomplete on this connection: send fewer at once"
+            self._refuse(GrpcStatus.RESOURCE_EXHAUSTED, text)
+            return True
+        if len(self._buffer) < PREFIX.size:
+            return True
+        size = PREFIX.size + PREFIX.unpack_from(self._buffer)[1]
+        if size <= _LIMITS.first_window_bytes:
+            return True
+        if not self._unallowed and room.reserve(self, size):
+            self.connection.http2.widen(self._stream)
+            return True
+        return False
 
-    def _room_granted(self) -> None:
-        held, self._held = self._held, 0
+    def room_granted(self) -> None:
+        """Let the peer go on with a message that waited."""
+        held, self._unallowed = self._unallowed, 0
         self.connection.http2.consumed(self._stream, held)
+        self.connection.http2.widen(self._stream)
         self.connection.flush_soon()
+
+    def is_late(self) -> None:
+        """End the call: its message takes too long to become complete."""
+        milliseconds = self.connection.limits.frame_ms
+        self._refuse(GrpcStatus.DEADLINE_EXCEEDED, f"the request did not become complete within {milliseconds:,} ms")
 
     def _pass_on(self, message: bytes) -> None:
         if self._handler is not None and not self.is_over:
@@ -223,7 +244,7 @@ class GrpcCall:
     def release(self) -> None:
         """Give up the incomplete message."""
         self._buffer.clear()
-        self.connection.budget.release(self)
+        self.connection.room.release(self)
 
 
 class GrpcConnection(asyncio.Protocol):
@@ -232,7 +253,7 @@ class GrpcConnection(asyncio.Protocol):
     Args:
         begin: Finds what serves a call.
         limits: Bounds, as for remoting.
-        budget: Room for incomplete messages, shared with other connections.
+        room: For incomplete messages, shared with other connections.
         on_open: Called once when the connection is open.
         on_closed: Called once when it has ended.
         busy_poll: Decides whether the loop polls; it gets the size of each read.
@@ -257,25 +278,27 @@ class GrpcConnection(asyncio.Protocol):
         begin: Begin,
         limits: RemotingLimits,
         *,
-        budget: FrameBudget,
+        room: MessageRoom,
         on_open: Callable[[GrpcConnection], None],
         on_closed: Callable[[GrpcConnection], None],
         busy_poll: BusyPoll | None = None,
     ) -> None:
         self._begin = begin
         self.limits = limits
-        self.budget = budget
+        self.room = room
         self._on_open = on_open
         self._on_closed = on_closed
         self._busy_poll = busy_poll
         self._loop = asyncio.get_running_loop()
-        self.http2 = Http2Connection(self, Http2Limits(unsent_bytes_max=limits.unsent_bytes_max))
+        self.http2 = Http2Connection(self, replace(_LIMITS, unsent_bytes_max=limits.unsent_bytes_max))
         self._transport: asyncio.Transport | None = None
         self._in_read = False
         self._flush_scheduled = False
         self._is_broken = False
         self._answered: dict[int, tuple[float, int, Unread]] = {}
         """Stream → time when its answer ended, bytes received until then, and whom to call if it is unread."""
+        self._until_read: dict[GrpcCall, Callable[[], None]] = {}
+        """Calls that go on when the client has read enough, in order."""
         self.remote_address = self.local_address = "unknown"
         self.is_encrypted = False
         self.connected_at = self.last_active = self._loop.time()
@@ -292,9 +315,20 @@ class GrpcConnection(asyncio.Protocol):
         return len(self.http2.streams)
 
     @property
-    def unsent_bytes(self) -> int:
-        """Bytes of answers that wait for the client to read."""
-        return self.http2.unsent_bytes
+    def reads_slowly(self) -> bool:
+        """Whether much of its answers waits for the client to read."""
+        return self.http2.unsent_bytes > _UNREAD_BYTES_MAX
+
+    def when_read(self, call: GrpcCall, step: Callable[[], None]) -> None:
+        """Call ``step`` once when the client no longer reads slowly, unless the call is over by then."""
+        self._until_read[call] = step
+
+    def _go_on(self) -> None:
+        while self._until_read and not self.reads_slowly:
+            call = next(iter(self._until_read))
+            step = self._until_read.pop(call)
+            if not call.is_over:
+                self._guarded(call, step)
 
     # ---- asyncio.Protocol ----
 
@@ -316,6 +350,7 @@ class GrpcConnection(asyncio.Protocol):
         self._forget_read_answers()
         try:
             self.http2.receive(data)
+            self._go_on()
         except Http2Error as error:
             self._break_off(error)
         finally:
@@ -335,6 +370,7 @@ class GrpcConnection(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._transport = None
+        self._until_read.clear()
         streams = list(self.http2.streams.values())
         self.http2.streams.clear()
         for stream in streams:
@@ -384,6 +420,7 @@ class GrpcConnection(asyncio.Protocol):
         call = stream.owner
         self._answered.pop(stream.id, None)
         if isinstance(call, GrpcCall):
+            self._until_read.pop(call, None)
             self._guarded(call, call.gone)
 
     def reset_late(self, stream_id: int) -> None:

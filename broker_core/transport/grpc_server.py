@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Final
 
 from broker_core.config import RemotingLimits
@@ -14,8 +15,8 @@ from broker_core.protocol.addresses import address_of, host_text
 from broker_core.protocol.grpc.framing import GrpcStatus
 from broker_core.transport.binding import BACKLOG, bind_error, bound_port, check_port
 from broker_core.transport.busy_poll import BusyPoll
-from broker_core.transport.frame_budget import FrameBudget
 from broker_core.transport.grpc_connection import Begin, GrpcCall, GrpcConnection
+from broker_core.transport.message_room import MessageRoom
 from broker_core.transport.tls import HANDSHAKE_SECONDS, ServerTls
 from broker_core.transport.tls_listener import TlsListener
 
@@ -58,7 +59,7 @@ class GrpcServer:
         self._tls = tls
         self._limits = RemotingLimits() if limits is None else limits
         self._busy_poll = busy_poll
-        self._budget = FrameBudget(self._limits.partial_bytes_max)
+        self._room = MessageRoom(self._limits.partial_bytes_max, time.monotonic)
         self._listener: TlsListener | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.connections: set[GrpcConnection] = set()
@@ -108,7 +109,7 @@ class GrpcServer:
         return GrpcConnection(
             self._begin,
             self._limits,
-            budget=self._budget,
+            room=self._room,
             on_open=self._opened,
             on_closed=self.connections.discard,
             busy_poll=self._busy_poll,
@@ -124,9 +125,11 @@ class GrpcServer:
         self.connections.add(connection)
 
     def _look(self) -> None:
-        """End connections that never spoke HTTP/2, and those without a call for a long time."""
+        """End connections that never spoke HTTP/2, those without a call for a long time, and calls that stay incomplete."""
         loop = asyncio.get_running_loop()
         now = loop.time()
+        for call in self._room.late(self._limits.frame_ms / 1000):
+            call.is_late()
         for connection in list(self.connections):
             connection.http2.forgive(_FORGIVEN_FRAMES)
             if not connection.http2.has_preface and now - connection.connected_at > HANDSHAKE_SECONDS:

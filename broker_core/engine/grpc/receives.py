@@ -43,10 +43,6 @@ EARLY_MS: Final = 200
 """A poll ends so long before its client gives up."""
 FILTERS_CHARS_MAX: Final = 16_384
 """Characters of the long filters with which requests of one connection wait, at up to 128 bytes each."""
-UNSENT_BYTES_MAX: Final = 16 * 1024 * 1024
-"""Unsent bytes of a connection, beyond which its receives get no message: its client reads slowly."""
-UNSENT_SECONDS: Final = 0.02
-"""Time between two looks whether they have become fewer."""
 _REQUEST_MS: Final = 3_000
 _SINCE_POLLING_CODE: Final = "5.0.3"
 _TAG_PROPERTY: Final = "TAGS"
@@ -235,8 +231,8 @@ class _Answer:
 
     def _go_on(self) -> None:
         while self.left and not self.call.is_over:
-            if self.call.connection.unsent_bytes > UNSENT_BYTES_MAX:
-                asyncio.get_running_loop().call_later(UNSENT_SECONDS, self._go_on)
+            if self.call.connection.reads_slowly:
+                self.call.connection.when_read(self.call, self._go_on)
                 return
             message = self._message(self.left.popleft())
             self.call.send(pb.ReceiveMessageResponse(message=message).SerializeToString())

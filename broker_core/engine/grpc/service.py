@@ -21,7 +21,7 @@ from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, refuse
 from broker_core.engine.grpc.recalls import Recalls
-from broker_core.engine.grpc.receives import UNSENT_BYTES_MAX, UNSENT_SECONDS, Receives, end_empty
+from broker_core.engine.grpc.receives import Receives, end_empty
 from broker_core.engine.grpc.routes import Routes
 from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
@@ -256,8 +256,8 @@ class _Receive:
         self._stop_waiting()
         self._stop_waiting = _do_nothing
         assert self._request is not None
-        if self._call.connection.unsent_bytes > UNSENT_BYTES_MAX:
-            self._stop_waiting = asyncio.get_running_loop().call_later(UNSENT_SECONDS, self._serve).cancel
+        if self._call.connection.reads_slowly:
+            self._call.connection.when_read(self._call, self._serve)
             return
         try:
             caller = self._service.caller(self._call)

@@ -50,6 +50,8 @@ _PING_BYTES: Final = 8
 _PRIORITY_BYTES: Final = 5
 _SETTING_BYTES: Final = 6
 _WORD_BYTES: Final = 4
+EARLY_STREAMS_MAX: Final = 100
+"""The least limit that RFC 9113, section 6.5.2, recommends; clients open no more before they know ours."""
 _ENDED_KEPT: Final = 256
 """Streams that were reset by us, for which frames on their way are dropped without a word."""
 
@@ -63,20 +65,25 @@ class Http2Limits:
     """Bounds of one connection.
 
     Attributes:
-        streams_max: Calls that may be open at once.
-        window_bytes: Bytes that the peer may send before we allow more, for the connection and for each stream.
+        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings.
+        window_bytes: Bytes that the peer may send before we allow more, for the connection and for a stream that is widened.
+        first_window_bytes: Likewise, for each other stream; at most the protocol's default, which holds for what the peer sends
+            before it knows this.
         header_block_bytes_max: Encoded header block, all frames together.
         header_list_bytes_max: Decoded headers.
+        literals_bytes_max: Texts in the headers of all open calls that are not in the table of headers.
         resets_max: Streams that the peer resets, less the calls that ended otherwise; more is an attack (rapid reset).
         control_frames_max: Frames that need no request (PING, SETTINGS, PRIORITY, empty DATA), less the calls that began
             and what `Http2Connection.forgive` takes off.
         unsent_bytes_max: Bytes of answers that wait for the peer's windows.
     """
 
-    streams_max: int = 10_000
+    streams_max: int = 1_000
     window_bytes: int = 1 << 20
+    first_window_bytes: int = 16 * 1024
     header_block_bytes_max: int = 16 * 1024
     header_list_bytes_max: int = 16 * 1024
+    literals_bytes_max: int = 512 * 1024
     resets_max: int = 1_000
     control_frames_max: int = 1_000
     unsent_bytes_max: int = 64 * 1024 * 1024
@@ -93,19 +100,23 @@ class Stream:
     """
 
     __slots__ = (
-        "id", "is_open_here", "is_open_there", "owner", "receive_window", "send_window", "trailers", "unallowed", "unsent",
+        "id", "is_open_here", "is_open_there", "literal_bytes", "owner", "receive_window", "send_window", "trailers",
+        "unallowed", "unsent", "window_bytes",
     )  # fmt: skip
 
-    def __init__(self, stream_id: int, receive_window: int, send_window: int) -> None:
+    def __init__(self, stream_id: int, window_bytes: int, send_window: int, literal_bytes: int) -> None:
         self.id = stream_id
         self.owner: object = None
-        self.receive_window = receive_window
+        self.window_bytes = window_bytes
+        """Of the peer, when all that it sent is consumed."""
+        self.receive_window = window_bytes
         self.send_window = send_window
+        self.literal_bytes = literal_bytes
         self.unallowed = 0
         """Consumed bytes that the peer was not yet allowed to send again."""
         self.is_open_there = True
         self.is_open_here = True
-        self.unsent: deque[memoryview] = deque()
+        self.unsent: list[memoryview] = []
         """Data that waits for the windows."""
         self.trailers: bytes | None = None
         """Header block that ends the stream behind the unsent data."""
@@ -118,7 +129,10 @@ class StreamEvents(Protocol):
         """A call begins."""
 
     def data(self, stream: Stream, data: bytes) -> None:
-        """A piece of the request's body; `Http2Connection.consumed` allows the peer to send as much again."""
+        """A piece of the request's body; `Http2Connection.consumed` allows the peer to send as much again.
+
+        The connection's window is for all streams, so that a stream which waits stops no other.
+        """
 
     def ended(self, stream: Stream) -> None:
         """The request's body is complete."""
@@ -159,14 +173,17 @@ class Http2Connection:
         self._waiting: dict[int, Stream] = {}
         """Streams with unsent data."""
         self._unsent_bytes = 0
+        self._literal_bytes = 0
         self._resets = 0
         self._control_frames = 0
         self._is_leaving = False
+        self._is_known = False
+        """Whether the peer knows our settings: it may open more streams, and sends less than the default on each."""
         self.out: list[bytes | memoryview] = [
             settings_frame(
                 {
                     Setting.MAX_CONCURRENT_STREAMS: limits.streams_max,
-                    Setting.INITIAL_WINDOW_SIZE: limits.window_bytes,
+                    Setting.INITIAL_WINDOW_SIZE: limits.first_window_bytes,
                     Setting.MAX_HEADER_LIST_SIZE: limits.header_list_bytes_max,
                 }
             ),
@@ -322,12 +339,19 @@ class Http2Connection:
 
     def _open(self, stream_id: int, headers: Headers, *, is_end: bool) -> None:
         self._last_stream = stream_id
-        if len(self.streams) >= self._limits.streams_max or self._is_leaving:
+        limits, literal_bytes = self._limits, self._decoder.literal_bytes
+        streams_max = limits.streams_max if self._is_known else min(limits.streams_max, EARLY_STREAMS_MAX)
+        is_full = len(self.streams) >= streams_max
+        if is_full or self._is_leaving or self._literal_bytes + literal_bytes > limits.literals_bytes_max:
             self._reset_here.append(stream_id)
             self.out.append(reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         self._control_frames = max(self._control_frames - 1, 0)
-        stream = self.streams[stream_id] = Stream(stream_id, self._limits.window_bytes, self._stream_window)
+        self._literal_bytes += literal_bytes
+        stream = Stream(stream_id, limits.first_window_bytes, self._stream_window, literal_bytes)
+        if not self._is_known:
+            stream.receive_window = max(stream.receive_window, WINDOW_DEFAULT)
+        self.streams[stream_id] = stream
         self._events.request(stream, headers)
         if is_end:
             self._end_there(stream)
@@ -350,6 +374,7 @@ class Http2Connection:
             self._count_control()
         # Whoever answers in `data` must know that nothing follows: an answer before the request's end resets the stream.
         stream.is_open_there = not is_end
+        self._allow(size)
         if size > len(data):
             self.consumed(stream, size - len(data))
         if data:
@@ -367,13 +392,22 @@ class Http2Connection:
             self._count_control()
 
     def consumed(self, stream: Stream, size: int) -> None:
-        """Allow the peer to send as many bytes again."""
-        self._allow(size)
+        """Allow the peer to send as many bytes again on a stream."""
         stream.unallowed += size
-        if stream.is_open_there and stream.unallowed * 2 >= self._limits.window_bytes:
-            stream.receive_window += stream.unallowed
-            self.out.append(window_update(stream.id, stream.unallowed))
-            stream.unallowed = 0
+        if stream.is_open_there and stream.unallowed * 2 >= stream.window_bytes:
+            self._allow_there(stream)
+
+    def widen(self, stream: Stream) -> None:
+        """Give a stream the window of the connection: a large message is awaited, and there is room for it."""
+        stream.unallowed += self._limits.window_bytes - stream.window_bytes
+        stream.window_bytes = self._limits.window_bytes
+        if stream.unallowed and stream.is_open_there:
+            self._allow_there(stream)
+
+    def _allow_there(self, stream: Stream) -> None:
+        stream.receive_window += stream.unallowed
+        self.out.append(window_update(stream.id, stream.unallowed))
+        stream.unallowed = 0
 
     def _allow(self, size: int) -> None:
         self._unallowed += size
@@ -415,6 +449,7 @@ class Http2Connection:
             raise _broken(ErrorCode.FRAME_SIZE_ERROR, "a SETTINGS frame of a wrong form")
         self._count_control()
         if flags & Flag.ACK:
+            self._is_known = True
             return
         for key, value in settings_of(payload):
             self._set(key, value)
@@ -516,7 +551,7 @@ class Http2Connection:
         self.out.append(b"".join(pieces))
         stream.is_open_here = False
         self._resets = max(self._resets - 1, 0)
-        self.streams.pop(number, None)
+        self._forget_if_ended(stream)
         return True
 
     def reset(self, stream: Stream, code: ErrorCode) -> None:
@@ -546,7 +581,7 @@ class Http2Connection:
                 return
             piece = part[:room]
             if len(piece) == len(part):
-                unsent.popleft()
+                del unsent[0]
             else:
                 unsent[0] = part[room:]
             stream.send_window -= len(piece)
@@ -577,7 +612,8 @@ class Http2Connection:
 
     def _forget_if_ended(self, stream: Stream) -> None:
         if not stream.is_open_here and not stream.is_open_there:
-            self.streams.pop(stream.id, None)
+            if self.streams.pop(stream.id, None) is not None:
+                self._literal_bytes -= stream.literal_bytes
             self._waiting.pop(stream.id, None)
 
 

@@ -99,6 +99,8 @@ class HeaderDecoder:
         """The table, newest last."""
         self._bytes = 0
         self._bytes_max = TABLE_BYTES
+        self.literal_bytes = 0
+        """Texts that the last block had itself."""
 
     def decode(self, block: bytes) -> list[Header]:
         """Names and values of a block; raises `CodecError`, after which the connection cannot go on."""
@@ -143,6 +145,7 @@ class HeaderDecoder:
                 if self._bytes > self._bytes_max:
                     self._evict()
             found.append(header)
+        self.literal_bytes = literals
         return literals + len(found) * ENTRY_BYTES
 
     def _entry(self, index: int) -> Header:

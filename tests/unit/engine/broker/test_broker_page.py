@@ -8,6 +8,8 @@ import pytest
 
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig, setting_text
 from broker_core.engine.nameserver.settings import NameServerSettings
+from broker_core.protocol.http2.connection import Http2Limits
+from broker_core.transport.message_room import FIRST_BYTES_MAX
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "broker.md"
 ROW = re.compile(r"\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([^|]*) ?\| (.*) \|")
@@ -46,6 +48,9 @@ def test_limits_of_connections():
     text, limits = PAGE.read_text(encoding="utf-8"), RemotingLimits()
     assert f"| frame | {limits.frame_bytes_max >> 20} MiB" in text
     assert f"| header | {limits.header_bytes_max >> 10} KiB" in text
+    streams = Http2Limits()
+    assert f"{FIRST_BYTES_MAX >> 20} MiB of their first {streams.first_window_bytes >> 10} KiB" in text
+    assert f"gRPC connection | {streams.streams_max:,}, and {streams.literals_bytes_max >> 10} KiB of texts" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text
     assert f"{limits.partial_bytes_free >> 10} KiB, more while the {limits.partial_bytes_max >> 20} MiB" in text
     assert f"from {limits.partial_bytes_in_memory >> 10} KiB on" in text

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.protocol.grpc.framing import GrpcStatus, timeout_seconds, trailers
-from broker_core.protocol.http2.connection import Http2Connection, Http2Error, Http2Limits
+from broker_core.protocol.http2.connection import EARLY_STREAMS_MAX, Http2Connection, Http2Error, Http2Limits
 from broker_core.protocol.http2.frames import (
     PREFACE,
     ErrorCode,
@@ -276,6 +276,30 @@ def test_streams_beyond_the_limit_are_refused_alone():
     peer.send(*(peer.headers(number) for number in (1, 3, 5)))
     assert [at for _, at, _ in peer.recorder.events] == [1, 3]
     assert (FrameType.RST_STREAM, 0, 5, struct.pack(">I", ErrorCode.REFUSED_STREAM)) in peer.sent()
+
+
+def test_more_streams_may_be_open_when_the_client_knows_the_settings():
+    peer = Peer()
+    numbers = range(1, 2 * EARLY_STREAMS_MAX + 2, 2)
+    peer.send(*map(peer.headers, numbers))
+    assert (FrameType.RST_STREAM, 0, numbers[-1], struct.pack(">I", ErrorCode.REFUSED_STREAM)) in peer.sent()
+    peer.send(frame(FrameType.SETTINGS, Flag.ACK, 0), peer.headers(numbers[-1] + 2))
+    assert numbers[-1] + 2 in peer.connection.streams
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_first_window_is_small_once_the_client_knows_it(is_known):
+    peer = Peer()
+    if is_known:
+        peer.send(frame(FrameType.SETTINGS, Flag.ACK, 0))
+    peer.send(peer.headers(1), data(1, bytes(16_384)))
+    if is_known:
+        with pytest.raises(Http2Error) as error:
+            peer.send(data(1, b"1"))
+        assert code_of(error) == ErrorCode.FLOW_CONTROL_ERROR
+    else:
+        peer.send(data(1, bytes(16_384)), data(1, bytes(16_384)), data(1, bytes(16_383)))
+        assert 1 in peer.connection.streams
 
 
 @given(st.binary(max_size=300))
