@@ -250,7 +250,7 @@ def _ends(flow: MessageFlow) -> tuple[FlowCard, ...]:
     waiting = tr("{count} ready", count=count_text(flow.retry_waiting)) if flow.retry_waiting > 0 else ""
     groups = tr("{count} groups", count=flow.dead_groups)
     return (
-        FlowCard(CONSUMED, tr("Consumed"), rate_text(flow.got_rate), "", FlowRole.DONE),
+        FlowCard(CONSUMED, tr("Delivered"), rate_text(flow.got_rate), "", FlowRole.DONE),
         FlowCard(RETRY, tr("Retry"), rate_text(flow.retry_rate), waiting, FlowRole.RETRY),
         FlowCard(DEAD, tr("Dead"), count_text(flow.dead_messages), groups if flow.dead_groups else "", FlowRole.DEAD),
     )
