@@ -53,6 +53,7 @@ LOST = (
     (Place("clients"), (rf".* {MISSING}",)),
     (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer since <age>: cannot connect to .* \| .*")),
     (Place("messages", {"topic": "orders"}), (MISSING, HERE, "6 messages, newest first")),
+    (Place("tail"), (r"\[Following in part\]",)),
     (Place("broker_settings"), (MISSING, r"- messageDelayLevel \| .*")),
     (Place("topic", {"topic": "orders", "tab": "settings"}), (MISSING,)),
 )

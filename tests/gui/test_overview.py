@@ -135,6 +135,21 @@ def test_busiest_topics_leave_out_the_brokers_own():
     assert [state.catalog.topics[row] for row in rows] == ["orders", "payments", "order-timeout"]
 
 
+def test_a_part_of_the_ready_retries_is_not_taken_for_all():
+    whole = calm_outside(topic_kept_messages=fake_state().topic_kept_messages)
+    topics = list(whole.catalog.queue_topic)
+    topics[whole.catalog.position_queue[0]] = whole.catalog.topics.index("%RETRY%stock-worker")
+    whole = replace(whole, catalog=replace(whole.catalog, queue_topic=topics))
+    assert message_flow(whole).retry_waiting >= 0
+    assert np.isnan(message_flow(replace(whole, faults={"b": "no answer: gone"})).retry_waiting)
+
+
+def test_the_put_latency_of_a_lost_broker_is_not_called_unreported():
+    lost = calm_outside(totals={}, faults={"b": "no answer: gone"})
+    assert latency_text(lost).fact == "not known while a broker does not answer"
+    assert latency_text(calm_outside(totals={})).fact == "not reported by the brokers"
+
+
 def test_groups_with_unknown_lag_come_last():
     state = fake_state()
     names = [state.catalog.groups[row] for row in lagging_groups(state, 100)]
