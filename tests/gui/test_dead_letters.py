@@ -262,6 +262,7 @@ def test_a_group_of_which_the_number_of_dead_letters_is_not_known_comes_first(sh
     source.state = replace(source.state, topic_kept_messages=kept)
     view = show_page(DeadLettersView, source)
     assert view.group_grid.selected_row.figures.group == "stock-worker"
+    assert "of the brokers that answered" in view.foot.text()
 
 
 @pytest.mark.parametrize(("notice", "shown"), [("", "2 waiting"), ("broker-a: no answer since 3 s", "≥ 2 waiting")])
@@ -271,7 +272,10 @@ def test_retries_that_some_brokers_did_not_tell_are_counted_as_a_part(show_page,
         return replace(page, max_offset=page.next_offset, notice=notice)
 
     source.delayed = whole
-    assert view_chips(show_page(DeadLettersView, source))[1][0] == shown
+    view = show_page(DeadLettersView, source)
+    assert view_chips(view)[1][0] == shown
+    view.open({"show": "retries"})
+    assert ("of the brokers that answered" in view.foot.text()) is bool(notice)
 
 
 def test_the_worst_group_is_shown_with_its_origins(view):
