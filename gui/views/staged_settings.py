@@ -145,7 +145,7 @@ class StagedSettings(Panel, Generic[T]):
 
     def _write_subtitle(self) -> None:
         words = "of the broker; nothing changes until you apply it"
-        if len(self._of_each) > 1:
+        if len(self._of_each) > 1 or self._lacks_some:
             words = "of each broker; nothing changes until you apply it"  # a topic has the queues of all
         self.set_subtitle(tr(words))
 

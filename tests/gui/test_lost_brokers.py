@@ -32,7 +32,7 @@ LOST = (
             r"\[Part missing\]",
             r"\[picture: Consumer lag: — *\]",
             r"- orders \| — \|.*",
-            r"(.*\W)?not known while a broker does not answer(\W.*)?",
+            r"(.*\W)?a broker does not answer(\W.*)?",
         ),
     ),
     (Place("topics", {"topic": "orders"}), (rf"\[picture: Write rate by queue: {A} 0: .*{B} 0: —, {B} 1: —\]",)),

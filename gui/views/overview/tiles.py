@@ -145,7 +145,7 @@ def latency_text(state: ClusterState) -> TileText:
         is_reported = "put_p99_ms" in state.totals
         none = tr("nothing put in the last whole minute") if is_reported else tr("not reported by the brokers")
         if state.reach is not ClusterReach.ALL:
-            none = tr("not known while a broker does not answer")
+            none = tr("a broker does not answer")
         return TileText(value, unit, none if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 
