@@ -242,7 +242,9 @@ class BrokerWatch(QObject):
             return Standing.ENDED
         if state is None:
             return Standing.WAITING
-        return Standing.LATE if self.is_late else Standing.LIVE
+        if self.is_late:
+            return Standing.LATE
+        return Standing.PART if state.reach is ClusterReach.PART else Standing.LIVE
 
     def _show_standing(self) -> None:
         standing = self.standing

@@ -22,6 +22,8 @@ class Standing(Enum):
     """What the figures on screen are worth."""
 
     LIVE = "live"
+    PART = "part"
+    """They come, but a broker of the cluster does not answer."""
     WAITING = "waiting"
     """The broker starts; there are none yet."""
     LATE = "late"

@@ -34,6 +34,7 @@ NOTICE_CHARACTERS_MAX = 100
 """Of a line under the bell, with its time; its tip has the whole text."""
 _STANDING_BUTTONS = {
     Standing.LIVE: ("Live", "radio-button", "live"),
+    Standing.PART: ("In part", "warning", "stale"),
     Standing.WAITING: ("Waiting", "hourglass", ""),
     Standing.LATE: ("Stale", "warning", "stale"),
     Standing.ENDED: ("No data", "warning-octagon", "ended"),

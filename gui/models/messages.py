@@ -19,6 +19,7 @@ from broker_core.api import names as reserved
 from broker_core.outside import whole_of
 from broker_core.worker.questions.stored_messages import MessageDetail, MessagePage, SendMessage
 from gui.models.table import first_word
+from gui.models.topics import is_system_topic
 from gui.words.error_words import error_text
 from monitoring.payload.listed import ListMask
 from monitoring.state import ClusterState
@@ -117,7 +118,7 @@ def writable_topics(state: ClusterState) -> list[str]:
 def busiest_topic(state: ClusterState) -> str:
     """The user's topic with the highest write rate, else with most messages; empty when there is none."""
     catalog = state.catalog
-    own = [row for row, is_system in enumerate(catalog.topic_is_system) if not is_system]
+    own = [row for row in range(len(catalog.topics)) if not is_system_topic(catalog, row)]
     if not own:
         return ""
 

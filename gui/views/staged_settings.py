@@ -101,8 +101,8 @@ class StagedSettings(Panel, Generic[T]):
             margins=(0, 4, 0, 0),
         )
         self.content.addLayout(lines)
-        said(self, title="Settings", subtitle="of the broker; nothing changes until you apply it")
-        on_language(self, self._check)
+        said(self, title="Settings")
+        on_language(self, self._write_subtitle, self._check)
 
     def show_subject(self, name: str) -> None:
         """Show the settings of another object; nothing happens for the shown one."""
@@ -141,6 +141,13 @@ class StagedSettings(Panel, Generic[T]):
         self._lacks_some = bool(notice)
         self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(notice)))))
         self.form.set_values(self._subject.values(self.settings))
+        self._write_subtitle()
+
+    def _write_subtitle(self) -> None:
+        words = "of the broker; nothing changes until you apply it"
+        if len(self._of_each) > 1 or self._lacks_some:
+            words = "of each broker; nothing changes until you apply it"  # a topic has the queues of all
+        self.set_subtitle(tr(words))
 
     def _apart_text(self) -> str:
         told = {broker: self._subject.values(settings) for broker, settings in self._of_each.items()}

@@ -32,8 +32,8 @@ def _direction_text(lag: Forecast) -> str:
 
 
 def turned_text(lag: Forecast) -> str:
-    """``turned 40 s ago``; empty if the lag did not turn lately."""
-    return "" if math.isnan(lag.turned_ms) else tr("turned {time} ago", time=duration_text(lag.turned_ms))
+    """``turned 40 s ago``; empty if the lag did not turn lately, or is not known."""
+    return "" if math.isnan(lag.turned_ms + lag.lag_messages) else tr("turned {time} ago", time=duration_text(lag.turned_ms))
 
 
 def change_text(lag: Forecast) -> str:

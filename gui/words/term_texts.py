@@ -203,7 +203,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Connected": "How long the connection has been open. [time]",
         "Connections": "Connections of clients of this language and version.",
-        "clients/Group": "The producer or consumer group that the client named in its heartbeat.",
+        "clients/Client group": "The producer or consumer group that the client named in its heartbeat.",
         "clients/Heartbeat": (
             "How long ago the client sent a heartbeat; clients send one every 30 s. Attached clusters report it of producers "
             "alone. [time]"

@@ -6,7 +6,7 @@ Source: docs/spec/remoting.md §2.4 (309), §4.8 (307), docs/spec/broker.md §10
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -56,8 +56,8 @@ def ask_running_info(group: str, client_id: str, *, stacks: bool = False) -> Ask
 # ---- findings ----------------------------------------------------------------------------------------------------------
 
 
-def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[MemberFinding]:
-    """Disagreements of a group's members, and members that look stuck; worst first."""
+def findings(infos: Sequence[RunningInfo], now_ms: int, queue_text: Callable[[int], str] = str) -> list[MemberFinding]:
+    """Disagreements of a group's members, and members that look stuck; worst first. ``queue_text`` names a queue."""
     made = _subscription_findings(infos) + _protocol_findings(infos)
     for info in infos:
         waiting = [queue for queue in info.queues if queue.held_messages > 0 and not queue.is_dropped]
@@ -66,7 +66,9 @@ def findings(infos: Sequence[RunningInfo], now_ms: int) -> list[MemberFinding]:
             stuck = []
         unlocked = [queue for queue in info.queues if info.is_orderly and not queue.is_locked and not queue.is_dropped]
         made += [
-            MemberFinding(kind, topic, ((info.client_id, ", ".join(str(q.queue_id) for q in queues if q.topic == topic)),))
+            MemberFinding(
+                kind, topic, ((info.client_id, ", ".join(queue_text(q.queue_id) for q in queues if q.topic == topic)),)
+            )
             for kind, queues in (
                 (FindingKind.MAY_BE_BLOCKED, [] if info.is_orderly else stuck),
                 (FindingKind.NOT_LOCKED, unlocked),

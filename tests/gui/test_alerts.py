@@ -270,7 +270,7 @@ def test_an_alert_says_what_is_wrong_and_where_to_look(qapp, series, subject, ti
 def test_an_alert_from_below_says_its_rule(qapp):
     one = alert("group:g.lag_messages", "g")
     below = replace(one, rule=replace(one.rule, above=False))
-    assert alert_texts(below) == ("Fast: g: 20", "rule “Fast”: below 1,000")
+    assert alert_texts(below) == ("Fast: g: 20", "below 1,000 · rule “Fast”")
 
 
 def test_changes_and_results_in_words(qapp):

@@ -18,6 +18,8 @@ from gui.views.registry import PAGES
 from gui.views.topics.topic_columns import topic_queue_columns
 from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
+from gui.views.transactions.columns import columns_to_hide
+from gui.views.transactions.view import TransactionsView
 from gui.words.text import UNKNOWN, TimeZoneChoice
 from tests.support.fake_source import FakeSource, fake_state
 
@@ -45,6 +47,7 @@ def titles(grid) -> list[str]:
         (ClientsView, lambda view: view.grid, {"Req /s", "Bytes in", "Bytes out", "Connected"}),
         (TopicView, lambda view: view.queues.grid, {"Retained span", "On disk"}),
         (DelayView, lambda view: view.level_grid, {"Late p50", "p99 ms"}),
+        (TransactionsView, lambda view: view.grid, {"Next"}),
     ],
 )
 def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid, never):
@@ -74,6 +77,14 @@ def test_facts_that_a_cluster_never_reports_are_not_shown(show_page, page, facts
         shown[name] = set(dict(facts(view).pairs()))
     assert shown["own"] - shown["cluster"] == never
     assert "Client" in shown["cluster"] or "Messages kept" in shown["cluster"]
+
+
+def test_nobody_is_named_as_asked_where_a_cluster_does_not_tell_who_was(show_page):
+    rows = show_page(TransactionsView, FakeSource(outside())).rows.rows
+    assert columns_to_hide(rows, is_outside=True) == {"next"}, "one is known to have nobody to ask"
+    rest = [row for row in rows if row.state != "waiting"]
+    assert columns_to_hide(rest, is_outside=True) == {"next", "asked"}
+    assert columns_to_hide(rest, is_outside=False) == set()
 
 
 def test_meters_that_a_cluster_never_fills_are_not_shown(show_page):

@@ -37,6 +37,7 @@ from gui.views.consumers.columns import (
     columns_to_hide,
     group_dot,
     health_chip,
+    position_columns,
     standing_state,
     standing_text,
 )
@@ -109,6 +110,9 @@ def test_a_group_beyond_the_end_is_first_critical_and_no_group_without_lag():
     worst = position_rows(state, "risk-scan")[0]
     assert standing_text(worst).endswith(" beyond the end")
     assert standing_state(worst) is State.CRITICAL
+    sort = next(column.sort for column in position_columns(str) if column.key == "lag")
+    last = max(position_rows(state, "risk-scan"), key=sort)
+    assert last.beyond_messages > 0, "the list would hide it below positions without a lag"
     assert state.catalog.groups[lagging_groups(state, 1)[0]] == "risk-scan"
 
 

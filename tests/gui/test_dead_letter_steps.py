@@ -115,6 +115,12 @@ def test_what_was_not_sent_is_neither_verified_nor_closed(view, flow, qtbot, sou
     assert all(step.isEnabled() for step in steps)
 
 
+@pytest.mark.parametrize("dead", [22, -1])
+def test_more_dead_letters_than_were_read_may_be_open(view, flow, dead):
+    flow.show_rows(view.letters.rows, dead)
+    assert facts(flow)[CLOSE] == "≥ 21 still open"
+
+
 def test_the_steps_say_what_stands_in_each(view, flow):
     select(view, 3, 5, 7)
     assert facts(flow) == {

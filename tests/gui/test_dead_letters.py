@@ -255,6 +255,16 @@ def test_dead_letters_of_a_lost_broker_are_unknown_and_not_none(show_page, sourc
     assert not view.group_grid.placeholder.isVisible()
 
 
+def test_a_group_of_which_the_number_of_dead_letters_is_not_known_comes_first(show_page, source, replays):
+    """It may have the most; a group without any would hide it."""
+    kept = source.state.topic_kept_messages.copy()
+    kept[source.state.catalog.topics.index("%DLQ%stock-worker")] = -1
+    source.state = replace(source.state, topic_kept_messages=kept)
+    view = show_page(DeadLettersView, source)
+    assert view.group_grid.selected_row.figures.group == "stock-worker"
+    assert "of the brokers that answered" in view.foot.text()
+
+
 @pytest.mark.parametrize(("notice", "shown"), [("", "2 waiting"), ("broker-a: no answer since 3 s", "≥ 2 waiting")])
 def test_retries_that_some_brokers_did_not_tell_are_counted_as_a_part(show_page, source, replays, notice, shown):
     def whole(level):
@@ -262,7 +272,10 @@ def test_retries_that_some_brokers_did_not_tell_are_counted_as_a_part(show_page,
         return replace(page, max_offset=page.next_offset, notice=notice)
 
     source.delayed = whole
-    assert view_chips(show_page(DeadLettersView, source))[1][0] == shown
+    view = show_page(DeadLettersView, source)
+    assert view_chips(view)[1][0] == shown
+    view.open({"show": "retries"})
+    assert ("of the brokers that answered" in view.foot.text()) is bool(notice)
 
 
 def test_the_worst_group_is_shown_with_its_origins(view):

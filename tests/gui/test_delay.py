@@ -18,6 +18,7 @@ from gui.models.delay import (
     DENSITY_PARTS,
     DOTS_MAX,
     PAGE_MESSAGES,
+    WaitingPage,
     ahead_of,
     due_between,
     lane_of,
@@ -399,6 +400,20 @@ def test_levels_of_which_a_broker_does_not_tell_are_not_empty(make_view):
     assert fact_of(view.tiles["next"]) == "not known while a broker does not answer"
     assert view.tiles["pending"].value_label.text() == UNKNOWN
     assert fact_of(view.tiles["delivered"]) == f"{UNKNOWN} by level since the start"
+
+
+def test_a_level_of_which_a_broker_did_not_tell_is_not_called_empty(make_view):
+    view = make_view(FakeSource())
+    nothing = "Nothing waits in this level"
+    for notice, words in (("b: no answer", f"{nothing} on the brokers that answered."), ("", f"{nothing}.")):
+        view.waiting._show_page(WaitingPage([], None, notice))
+        assert view.waiting.grid.placeholder.text == words
+
+
+def test_the_topic_of_timers_is_named_where_there_are_some(make_view):
+    for timers, facts in ((STATE.timers, "SCHEDULE_TOPIC_XXXX, rmq_sys_wheel_timer"), ({}, "SCHEDULE_TOPIC_XXXX")):
+        view = make_view(FakeSource(replace(STATE, timers=timers)))
+        assert facts in {one.whole_text() for one in view.header.findChildren(ElidedLabel)}
 
 
 def test_levels_that_are_unknown_are_not_without_messages_ahead(make_view):

@@ -27,6 +27,7 @@ from broker_core.worker.questions.stored_messages import (
 )
 from gui.models.messages import (
     ALL_QUEUES,
+    busiest_topic,
 )
 from gui.models.queue_window import PAGE_MESSAGES, queue_bounds
 from gui.operations.search import SearchState
@@ -63,6 +64,13 @@ def test_the_page_shows_the_newest_of_the_busiest_topic_and_reads_the_first(make
     assert view.model.rows[0].store_ms >= view.model.rows[-1].store_ms
     assert view.detail.detail is not None
     assert view.detail.tabs.tabText(1) == "Properties 4"
+
+
+def test_where_no_rate_is_known_no_dead_letters_are_taken_for_the_busiest_topic():
+    state = fake_state()
+    nothing = {"topic_put_rate": np.full_like(state.topic_put_rate, np.nan)}
+    nothing["topic_kept_messages"] = np.full_like(state.topic_kept_messages, -1)
+    assert not busiest_topic(replace(state, **nothing)).startswith("%")
 
 
 def test_a_message_that_was_asked_for_is_not_given_up_for_the_first_of_a_page(make_view):

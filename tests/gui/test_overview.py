@@ -41,6 +41,7 @@ from gui.views.overview.tables_part import GroupLagRow, drains_text
 from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_text, out_text
 from gui.views.overview.view import OverviewView
 from gui.widgets.basic import ElidedLabel
+from gui.words.outlooks import turned_text
 from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
@@ -133,6 +134,26 @@ def test_busiest_topics_leave_out_the_brokers_own():
     rates = np.where(state.catalog.topic_is_system, 9_999.0, state.topic_put_rate)
     rows = busiest_topics(replace(state, topic_put_rate=rates), 3)
     assert [state.catalog.topics[row] for row in rows] == ["orders", "payments", "order-timeout"]
+
+
+def test_a_part_of_the_ready_retries_is_not_taken_for_all():
+    whole = calm_outside(topic_kept_messages=fake_state().topic_kept_messages)
+    topics = list(whole.catalog.queue_topic)
+    topics[whole.catalog.position_queue[0]] = whole.catalog.topics.index("%RETRY%stock-worker")
+    whole = replace(whole, catalog=replace(whole.catalog, queue_topic=topics))
+    assert message_flow(whole).retry_waiting >= 0
+    assert np.isnan(message_flow(replace(whole, faults={"b": "no answer: gone"})).retry_waiting)
+
+
+def test_the_put_latency_of_a_lost_broker_is_not_called_unreported():
+    lost = calm_outside(totals={}, faults={"b": "no answer: gone"})
+    assert latency_text(lost).fact == "a broker does not answer"
+    assert latency_text(calm_outside(totals={})).fact == "not reported by the brokers"
+
+
+@pytest.mark.parametrize(("lag", "words"), [(8.0, "turned 25 s ago"), (NAN, "")])
+def test_a_lag_that_is_not_known_is_not_said_to_have_turned(lag, words):
+    assert turned_text(Forecast(lag, NAN, turned_ms=25_000.0)) == words
 
 
 def test_groups_with_unknown_lag_come_last():

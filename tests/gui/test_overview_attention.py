@@ -40,7 +40,7 @@ def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
     assert view.panels.make().attention.nothing.isHidden()
     row = next(row for row in view.panels.make().attention.rows if row.chip.text == "Critical")
     assert row.age == "60 s"
-    assert row.reason.whole_text() == "for 60 s · rule “Lag of a group”: above 15,000 for 60 s"
+    assert row.reason.whole_text() == "for 60 s · above 15,000 for 60 s · rule “Lag of a group”"
     row.button.click()
     assert window.opened[-1] == ("consumers", {"group": "payment-settle"})
 

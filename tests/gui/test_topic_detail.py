@@ -215,6 +215,7 @@ def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view)
     source.broker_answers[RequestCode.GET_TOPIC_CONFIG] = BrokerAnswer(body=each["a"], notice=missing, bodies=each)
     panel = make_view(source, tab="settings").settings.make()
     assert "The brokers differ. Read queues: a 8, b 4" in panel.apart.text()
+    assert panel.subtitle == "of each broker; nothing changes until you apply it"
     assert "c: no answer since 3 s" in panel.apart.text()
 
     panel.form.editor("write_queues").setValue(16)

@@ -271,6 +271,13 @@ def typed_view(make_view):
     return view
 
 
+def test_topics_of_which_nothing_is_known_are_not_called_idle(make_view):
+    state = fake_state()
+    unknown = {name: np.full_like(getattr(state, name), -1) for name in ("topic_kept_messages", "topic_last_store_ms")}
+    view = make_view(FakeSource(replace(state, **unknown)))
+    assert "Idle 0" in [one.text() for one in segments_of(view.filter.choice)]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

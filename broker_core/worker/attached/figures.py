@@ -17,7 +17,7 @@ from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.proxies import ProxyPlace
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
-from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC
+from broker_core.protocol.names import PROXY_HEARTBEAT_TOPIC, SCHEDULE_TOPIC, is_system_group
 from broker_core.protocol.retry_names import KnownNames, known_names
 from broker_core.worker.attached.abilities import BrokerNature, broker_cannot
 from broker_core.worker.attached.broker_figures import BrokerFigures, used_queues
@@ -201,8 +201,8 @@ class ClusterFigures:
             self._got_group[group] += grown
             if grown:
                 moving.add(group)
-                # What was consumed before the clients went away is seen at the next look only.
-                if self._empty_ms.get(group, before_ms) < before_ms:
+                # What was consumed before the clients went away is seen at the next look only. A broker moves its own groups.
+                if self._empty_ms.get(group, before_ms) < before_ms and not is_system_group(group):
                     self._unlisted_ms[group] = of.positions_ms
         shape = {key: queues.keys() for key, queues in positions.items()}
         if shape != {key: queues.keys() for key, queues in of.positions.items()}:

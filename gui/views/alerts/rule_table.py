@@ -99,7 +99,7 @@ def rule_columns(times: TimeZoneChoice) -> list[Column[RuleRow]]:
                state=_state_colour, tip=lack_tip, width=100),
         Column("name", "Rule", lambda one: tr(one.rule.name), kind=CellKind.STRONG,
                tip=lambda one: series_words(one.rule.series), wants=130),
-        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=126, gives_way=1),
+        Column("condition", "Fires", lambda one: condition_text(one.rule), dim=True, width=138, gives_way=1),
         Column("worst", "Found", lambda one: one.worst, tip=found_tip, wants=130),
         Column("severity", "Severity", lambda one: tr(SEVERITY_NAMES[one.rule.severity]), state=_severity_state, dim=True,
                sort=lambda one: int(one.rule.severity), width=74),

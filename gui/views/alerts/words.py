@@ -133,7 +133,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     kind, _pattern, figure = split_series(rule.series)
     subject = subject_of(alert)
     count = count_text(value)
-    reason = tr("rule “{rule}”: {condition}", rule=tr(rule.name), condition=condition_words(rule))
+    reason = tr("{condition} · rule “{rule}”", rule=tr(rule.name), condition=condition_words(rule))
     titles: Mapping[tuple[str, str], Callable[[], str]] = {
         ("group", "lag_messages"): lambda: tr("{group} lags by {count}", group=subject, count=count),
         ("group", "unattended_messages"): lambda: tr("Nobody consumes for {group}", group=subject),
@@ -153,10 +153,8 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
         name = f"{tr(rule.name)}: {about}" if about else tr(rule.name)
         return f"{name}: {value_text(rule.series, value)}", reason
     reasons = {
-        ("group", "unattended_messages"): lambda: tr("{count} messages wait, no client is online", count=count),
-        ("group", "beyond_messages"): lambda: tr(
-            "Its offset is {count} behind the last message: reset it, or it may skip what comes", count=count
-        ),
+        ("group", "unattended_messages"): lambda: tr("{count} wait, no client is online", count=count),
+        ("group", "beyond_messages"): lambda: tr("{count} past the last message: reset it", count=count),
         ("group", "lost_messages"): lambda: tr("They were deleted before the group read them"),
         ("level", "late_ms"): lambda: tr("{late} after the time they were due", late=value_text(rule.series, value)),
         (TOTALS, "transactions_given_up"): lambda: tr("No producer decided them in time"),

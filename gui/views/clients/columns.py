@@ -41,7 +41,7 @@ def client_columns(times: TimeZoneChoice) -> list[Column[ClientRow]]:
 def _identity_columns() -> list[Column[ClientRow]]:
     return [
         Column("client", "Client ID", lambda row: row.client_id or row.address, kind=CellKind.MONO),
-        Column("group", "Group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=164),
+        Column("group", "Client group", lambda row: row.group or UNKNOWN, kind=CellKind.STRONG, width=196),
         Column("protocol", "Protocol", protocol_text, width=78),
         Column("kind", "Type", kind_text, tip=kind_tip, width=78, gives_way=1),
         Column("version", "Version", lambda row: row.program or UNKNOWN, tip=_version_tip, width=108),

@@ -108,9 +108,7 @@ class ClientsView(PageView):
         self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
         self.notice.hide()
-        self.mix_panel = said(
-            Panel(" ", flush=True), title="Languages and versions", subtitle="connections that said what they are"
-        )
+        self.mix_panel = said(Panel(" ", flush=True), title="Languages and versions", subtitle="those that said it")
         self.detail = Panel(" ")
         self.facts = KeyValueList()
         self.close_button = said_button(

@@ -86,6 +86,11 @@ def standing_text(row: Standing) -> str:
     return ", ".join([*words, *([tr("{count} lost unread", count=count_text(lost))] if lost > 0 else [])])
 
 
+def _standing_word(row: Standing) -> str:
+    """The same where a cell has no room for how far it is beyond the end; the detail says it."""
+    return tr("beyond the end") if row.beyond_messages > 0 else standing_text(row)
+
+
 def standing_state(row: Standing) -> State | None:
     """Colour of a position beyond the end, or of lost messages; else None."""
     if row.beyond_messages > 0:
@@ -140,7 +145,7 @@ def group_columns(
         Column(
             "forecast",
             "Forecast",
-            lambda row: standing_text(row) or outlook_text(outlook(row), queue_text),
+            lambda row: _standing_word(row) or outlook_text(outlook(row), queue_text),
             # Sorting needs the values of all rows, and a forecast for each would take too long.
             sort=lambda row: row.lag_messages,
             tip=lambda row: standing_text(row) or explained(outlook(row), queue_text),
@@ -200,8 +205,10 @@ def position_columns(queue_text: QueueText) -> list[Column[PositionRow]]:
         number_column("queue", "Queue", lambda row: row.queue_id, queue_text, width=66),
         number_column("broker", "Broker offset", lambda row: row.broker_offset, known=True, width=100, gives_way=2),
         number_column("group", "Group offset", lambda row: row.group_offset, known=True, width=98),
-        number_column("lag", "Lag", lambda row: row.lag_messages, kind=CellKind.STRONG, state=_lag_state, tip=standing_text,
-                      width=72),
+        # A position beyond the end has no lag, and comes before all positions with a lag.
+        Column("lag", "Lag", lambda row: count_text(row.lag_messages),
+               sort=lambda row: math.inf if row.beyond_messages > 0 else row.lag_messages,
+               kind=CellKind.STRONG, state=_lag_state, tip=standing_text, right=True, width=72),
         number_column("behind", "Behind", lambda row: row.behind_ms, duration_text, width=66),
         Column("standing", "Standing", standing_text, sort=lambda row: (row.beyond_messages, row.lost_messages),
                state=standing_state, tip=standing_text, wants=164),

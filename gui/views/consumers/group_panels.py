@@ -142,6 +142,7 @@ class MembersPanel(QWidget):
         super().__init__()
         theme = context.theme
         self._positions: Sequence[PositionRow] = ()
+        self._members = model
         self.grid = DataGrid(model, theme)
         self.grid.fit_rows(ROWS_FITTED)
         self.notice = Notice(theme)
@@ -172,7 +173,10 @@ class MembersPanel(QWidget):
     def fit(self) -> None:
         """Hide columns without room: the dialog of a client shows them too, and the ID needs the room."""
         width = self.grid.width()
-        self.grid.set_hidden({key for key, least in COLUMN_WIDTHS.items() if width < least})
+        hidden = {key for key, least in COLUMN_WIDTHS.items() if width < least}
+        # Brokers of an attached cluster do not report it.
+        is_told = any(row.last_heartbeat_ms >= 0 for row in self._members.rows)
+        self.grid.set_hidden(hidden if is_told else hidden | {"heartbeat"})
 
 
 class SubscriptionsPanel(QWidget):

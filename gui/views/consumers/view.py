@@ -439,7 +439,7 @@ class ConsumersView(PageView):
         if self.clients.group != self._shown_group:
             return
         if self.clients.is_complete and self._state is not None:
-            self._findings = findings(self.clients.told, self._state.taken_ms)
+            self._findings = findings(self.clients.told, self._state.taken_ms, self.context.queue_text)
         if self._state is not None:
             self._show_positions(self._shown_group, self._state)
         self._show_members()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -78,8 +79,10 @@ def state_of(row: LetterRow) -> tuple[str, State]:
 def group_columns(now_ms: Callable[[], int]) -> list[Column[DeadLetterGroup]]:
     return [
         Column("group", "Group", lambda row: row.figures.group, kind=CellKind.STRONG),
-        number_column("dead", "Dead", lambda row: row.figures.dead, known=True,
-                      state=lambda row: State.CRITICAL if row.figures.dead > 0 else None, width=72),
+        # A number that is not known may be the highest, and comes before those of which 0 is known.
+        Column("dead", "Dead", lambda row: count_text(row.figures.dead),
+               sort=lambda row: math.inf if row.figures.dead < 0 else row.figures.dead,
+               state=lambda row: State.CRITICAL if row.figures.dead > 0 else None, right=True, width=72),
         Column("recent", "Last 15 min", _recent_text, sort=lambda row: known_number(row.recent), right=True, width=92),
         Column("oldest", "Oldest", lambda row: age_text(row.oldest_ms, now_ms()) if row.oldest_ms >= 0 else UNKNOWN,
                sort=lambda row: known_number(row.oldest_ms), right=True, width=96),

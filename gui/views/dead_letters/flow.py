@@ -220,12 +220,14 @@ class LetterFlow(QObject):
         consumed = sum(one.proof == CONSUMED for one in sent)
         changes = self._changes
         left = len(open_rows(self._rows))
+        # Only the newest are read, and there may be more.
+        left_text = count_text(left) if 0 <= self._dead <= len(self._rows) else f"≥ {count_text(left)}"
         facts: dict[str, tuple[str, bool]] = {
             INSPECT: (tr("{count} dead", count=count_text(self._dead)), chosen > 0),
             EDIT: (tr("{count} changes staged", count=count_text(changes)) if changes else tr("optional"), changes > 0),
             RESEND: (tr("{count} selected", count=count_text(chosen)), bool(sent)),
             VERIFY: (_verified(len(sent), consumed), bool(sent) and consumed == len(sent)),
-            CLOSE: (tr("{count} still open", count=count_text(left)), bool(self._rows) and not left),
+            CLOSE: (tr("{count} still open", count=left_text), bool(self._rows) and not left),
         }
         outcome = self.verify.made.outcome if self.verify.made is not None else ResendOutcome()
         why_not = "" if sent or outcome != ResendOutcome() else tr("Send dead letters again first.")

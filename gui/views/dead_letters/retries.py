@@ -223,7 +223,8 @@ class WaitingRetries(QObject):
         if self._list_read.is_failed:
             return ""
         cut = tr("only the first of each delay level are listed") if self._reader.retries_are_cut else ""
-        return cut or tr("{count} retries wait, next first", count=count_text(len(self.model.rows)))
+        counted = cut or tr("{count} retries wait, next first", count=count_text(len(self.model.rows)))
+        return " · ".join([counted, *([tr("of the brokers that answered")] if self._reader.retries_lack_brokers else [])])
 
     def show(self, *, is_shown: bool) -> None:
         """Set whether the part is visible."""

@@ -346,6 +346,8 @@ class DeadLettersView(PageView):
         figures = self.group_panel.figures
         if figures is not None and figures.dead > LETTERS_MAX:
             parts.append(tr("the newest {count} of {total}", count=LETTERS_MAX, total=count_text(figures.dead)))
+        if figures is not None and figures.dead < 0:
+            parts.append(tr("of the brokers that answered"))
         if origins:
             parts.append(tr("most from {origins}", origins=origins))
         self.foot.setText(" · ".join(parts))

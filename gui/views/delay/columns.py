@@ -107,4 +107,4 @@ def _in_text(row: WaitingRow, now_ms: int) -> str:
         return tr("cancelled")
     if row.due_ms < 0:
         return UNKNOWN
-    return tr("now") if row.due_ms <= now_ms else duration_text(row.due_ms - now_ms)
+    return tr("due now") if row.due_ms <= now_ms else duration_text(row.due_ms - now_ms)

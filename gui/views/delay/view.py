@@ -204,8 +204,6 @@ class DelayView(PageView):
     def _write_texts(self) -> None:
         if self._state is not None:
             self._show_figures(self.levels.rows)
-        else:
-            self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
 
     def _build(self) -> None:
         tiles = QGridLayout()
@@ -321,7 +319,7 @@ class DelayView(PageView):
             self.tiles["next"].set_value(UNKNOWN, "", fact if rows else "")
             return
         left_ms = due_ms - self._state.taken_ms
-        self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("now"), "", fact)
+        self.tiles["next"].set_value(countdown_text(left_ms) if left_ms > 0 else tr("due now"), "", fact)
 
     def _show_header(self, rows: list[LevelRow]) -> None:
         late = [row for row in rows if row.is_late]
@@ -336,4 +334,5 @@ class DelayView(PageView):
         if skipped:
             chips.append((tr("{count} could not be delivered", count=count_text(skipped)), State.CRITICAL))
         self.header.set_chips(chips)
-        self.header.set_facts(f"{reserved.SCHEDULE_TOPIC}, {reserved.WHEEL_TIMER_TOPIC}")
+        is_served = self._timers is not None and self._timers.is_served
+        self.header.set_facts(", ".join([reserved.SCHEDULE_TOPIC, *([reserved.WHEEL_TIMER_TOPIC] if is_served else [])]))

@@ -208,6 +208,7 @@ class WaitingPanel(Panel):
         self._list_read.answered()
         self._next = page.next_start
         self._missing.say(broker_text(page.notice))
+        self._write_title()
         self.model.set_rows(page.rows)
         self._show_range()
 
@@ -264,7 +265,9 @@ class WaitingPanel(Panel):
         else:
             delay = span_text(level.delay_ms) if level is not None else ""
             self.set_title(tr("Waiting"), tr("{delay} delay", delay=delay) if delay else "")
-            self._set_empty(tr("Nothing waits in this level."))
+            is_part = bool(self._missing.text())
+            words = "Nothing waits in this level on the brokers that answered." if is_part else "Nothing waits in this level."
+            self._set_empty(tr(words))
 
     def _set_empty(self, text: str) -> None:
         if self.time_filter.is_active:

@@ -14,7 +14,7 @@ from monitoring.missing_figures import CAUSE_TEXTS
 
 GROUP_NAMES = {
     EventGroup.REBALANCE: "Rebalance",
-    EventGroup.RESTART: "Restart",
+    EventGroup.RESTART: "Broker",
     EventGroup.RESET: "Reset",
     EventGroup.TOPIC: "Topic",
     EventGroup.DISK: "Disk",

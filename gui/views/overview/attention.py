@@ -111,7 +111,7 @@ class AttentionPanel(Panel):
         shown = self._alerts[: min(room, ROWS_SHOWN)]
         for line, alert in zip(self.rows, [*shown, *[None] * ROWS_SHOWN], strict=False):
             line.show_alert(alert, self._now_ms)
-        # The glyph and the colour of a chip say what its word says, and the end of a title is the figure.
+        # The glyph and the colour of a chip say what its word says, and the ends of the lines are the figure and what to do.
         margins = self.content.contentsMargins()
         width = self.contentsRect().width() - margins.left() - margins.right()
         is_tight = any(line.whole_width > width for line in self.rows[: len(shown)])
@@ -243,6 +243,6 @@ class _Row(QWidget):
 
     @property
     def whole_width(self) -> int:
-        """Width in which nothing of the title is cut, px."""
+        """Width in which nothing of the two lines is cut, px."""
         beside = self.button.sizeHint().expandedTo(self.button.minimumSize()).width() + 2 * self._line.spacing()
-        return self.chip.whole_width + self.title.sizeHint().width() + beside
+        return self.chip.whole_width + max(self.title.sizeHint().width(), self.reason.sizeHint().width()) + beside

@@ -14,6 +14,7 @@ from gui.views.overview.figures import NAN, own_groups, total
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
 from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
 from monitoring.alert_rules import total_of
+from monitoring.reach import ClusterReach
 from monitoring.state import ClusterState, Ints, are_members_known
 
 
@@ -156,7 +157,8 @@ def _retry_lag(state: ClusterState, topics: set[int]) -> float:
     if not queues.size or state.catalog.brokers_without_offsets:
         return NAN
     lag = state.position_lag_messages[np.isin(queue_topic[queues], list(topics))]
-    return _sum_known(lag.tolist())
+    # A part of them would be taken for all.
+    return _sum_known(lag.tolist()) if state.reach is ClusterReach.ALL else NAN
 
 
 def _known(values: list[float]) -> list[float]:
@@ -250,7 +252,7 @@ def _ends(flow: MessageFlow) -> tuple[FlowCard, ...]:
     waiting = tr("{count} ready", count=count_text(flow.retry_waiting)) if flow.retry_waiting > 0 else ""
     groups = tr("{count} groups", count=flow.dead_groups)
     return (
-        FlowCard(CONSUMED, tr("Consumed"), rate_text(flow.got_rate), "", FlowRole.DONE),
+        FlowCard(CONSUMED, tr("Delivered"), rate_text(flow.got_rate), "", FlowRole.DONE),
         FlowCard(RETRY, tr("Retry"), rate_text(flow.retry_rate), waiting, FlowRole.RETRY),
         FlowCard(DEAD, tr("Dead"), count_text(flow.dead_messages), groups if flow.dead_groups else "", FlowRole.DEAD),
     )

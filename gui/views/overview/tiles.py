@@ -27,6 +27,7 @@ from gui.words.text import (
     tr,
 )
 from monitoring.lag_limits import SHIPPED, LagLimits
+from monitoring.reach import ClusterReach
 from monitoring.state import ClusterState, Floats
 
 SPARKLINE_POINTS = 90
@@ -143,6 +144,8 @@ def latency_text(state: ClusterState) -> TileText:
         # Some versions of attached brokers report the 99th percentile, once a minute.
         is_reported = "put_p99_ms" in state.totals
         none = tr("nothing put in the last whole minute") if is_reported else tr("not reported by the brokers")
+        if state.reach is not ClusterReach.ALL:
+            none = tr("a broker does not answer")
         return TileText(value, unit, none if value == UNKNOWN else "")
     return TileText(value, unit, tr("p50 {value}", value=p50) if p50 != UNKNOWN else tr("nothing put in the last 10 s"))
 

@@ -40,6 +40,7 @@ from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label, say
 from gui.words.error_words import error_text
 from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, bytes_text, count_text, rate_text, tr
+from monitoring.reach import ClusterReach
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -355,7 +356,9 @@ class TailView(PageView):
         if held:
             self.status.set(tr("Paused, still collecting"), State.PENDING)
         elif self.session.is_running:
-            self.status.set(tr("Following"), State.HEALTHY)
+            is_part = self._state is not None and self._state.reach is not ClusterReach.ALL
+            # What the broker that does not answer has is not among the messages.
+            self.status.set(*(tr("Following in part"), State.WARNING) if is_part else (tr("Following"), State.HEALTHY))
         else:
             self.status.set(tr("Not following"), State.IDLE)
         now_s = self._now_s()

@@ -299,7 +299,8 @@ class TopicsView(PageView):
         if key == FAVOURITE:
             return topic.name in self.favourites
         if key == IDLE:
-            return topic.age_ms < 0 or topic.age_ms >= IDLE_AFTER_MS
+            # Of a topic that a lost broker may have it is not known.
+            return topic.age_ms >= IDLE_AFTER_MS or (topic.age_ms < 0 <= topic.kept_messages)
         return topic.lag_messages > 0
 
     def _filtered(self) -> None:

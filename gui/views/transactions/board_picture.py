@@ -47,7 +47,7 @@ def board_picture(
 
 def _round_text(figures: BoardFigures, now_ms: int) -> str:
     if math.isnan(figures.next_round_ms) or figures.next_round_ms < now_ms:
-        return tr("{count} asked since the start", count=count_text(figures.checks))
+        return "" if math.isnan(figures.checks) else tr("{count} asked since the start", count=count_text(figures.checks))
     return tr("next round in {time}", time=countdown_text((figures.next_round_ms - now_ms) // 1_000 * 1_000)[:5])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gui.models.table import CellKind, Column, known_number, number_column
 from gui.models.transactions import (
@@ -52,6 +52,13 @@ def state_word(state: str) -> tuple[str, State]:
 def span_text(milliseconds: float) -> str:
     """A time span: ``84 ms`` below a second, else as any duration."""
     return duration_text(milliseconds) if milliseconds >= 1_000 else f"{milliseconds:.0f} ms"
+
+
+def columns_to_hide(rows: Sequence[TransactionRow], *, is_outside: bool) -> set[str]:
+    """Keys of columns that an attached cluster cannot fill; that nobody can be asked is known there, too."""
+    if not is_outside:
+        return set()
+    return {"next"} if any(row.state == WAITING for row in rows) else {"next", "asked"}
 
 
 def transaction_columns(now_ms: Callable[[], int]) -> list[Column[TransactionRow]]:

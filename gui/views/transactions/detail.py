@@ -219,10 +219,9 @@ class TransactionDetail(Panel):
             (tr("Half offset"), self._half_text(shown)),
             (tr("Tag, size"), f"{shown.tag or UNKNOWN}, {bytes_text(shown.body_bytes)}"),
         ]  # fmt: skip
-        if shown.is_undecided:
-            next_text = tr("in {time}", time=duration_text(left_ms)) if left_ms >= 0 and shown.next_check_ms >= 0 else UNKNOWN
-            facts.append((tr("Next check"), next_text))
-        else:
+        if shown.is_undecided and shown.next_check_ms >= 0:
+            facts.append((tr("Next check"), tr("in {time}", time=duration_text(left_ms)) if left_ms >= 0 else UNKNOWN))
+        if not shown.is_undecided:
             facts.append((tr("Op record"), count_text(shown.op_offset)))
         self.facts.set_pairs(facts)
 

@@ -35,7 +35,7 @@ from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK, Tra
 from gui.views.transactions.atomic_panel import AtomicPanel
 from gui.views.transactions.board import Board
 from gui.views.transactions.board_picture import GIVEN_UP_KEY, board_picture
-from gui.views.transactions.columns import transaction_columns
+from gui.views.transactions.columns import columns_to_hide, transaction_columns
 from gui.views.transactions.detail import TransactionDetail
 from gui.views.transactions.lists import FILTERS, OPEN, PAGE_ROWS, PAST, TransactionLists
 from gui.views.transactions.strip_panel import StripPanel
@@ -252,6 +252,8 @@ class TransactionsView(PageView):
 
     def _show_rows(self) -> None:
         self.rows.set_rows(self.lists.rows(self.filters.current, self._only))
+        is_outside = self._state is not None and self._state.is_from_outside
+        self.grid.set_hidden(columns_to_hide(self.rows.rows, is_outside=is_outside))
         shown_read = self.lists.read_of(self.filters.current)
         shown_read.show_in(self.grid, lambda: tr("The transactions were not read."), self.refresh)
         self.grid.select_first()
@@ -386,6 +388,8 @@ class TransactionsView(PageView):
             self.grid.set_empty(tr("No transaction matches this filter."), tr("Show all"), self._show_all)
         elif self.filters.current == OPEN:
             words = tr("No open transactions. A half message stands here until its producer commits it or rolls it back.")
+            if self.lists.missing:
+                words = tr("No open transactions on the brokers that answered.")
             may_play = may_offer_demo(self.context.source) and not self.context.demo.is_running
             offer = tr("Play a demo") if may_play else ""
             self.grid.set_empty(words, offer, lambda: self.context.navigate("welcome"))

@@ -55,6 +55,8 @@ def test_a_member_that_holds_messages_and_consumes_none_may_be_blocked():
     long_ago = NOW_MS - BLOCKED_AFTER_MS - 1
     (stuck,) = findings([info("a", held=5, consumed_ms=long_ago, t="*")], NOW_MS)
     assert (stuck.kind, stuck.topic, stuck.clients) == (FindingKind.MAY_BE_BLOCKED, "t", (("a", "3"),))
+    (named,) = findings([info("a", held=5, consumed_ms=long_ago, t="*")], NOW_MS, "broker-b {}".format)
+    assert named.clients == (("a", "broker-b 3"),)
     assert findings([info("a", held=0, consumed_ms=long_ago, t="*")], NOW_MS) == []
     assert findings([info("a", held=5, consumed_ms=0, t="*")], NOW_MS) == []
     assert findings([info("a", held=5, consumed_ms=long_ago, dropped=True, t="*")], NOW_MS) == []

@@ -499,6 +499,17 @@ def test_a_group_that_consumes_has_clients_also_where_no_broker_lists_them(figur
     assert ints(figures.snapshot().groups["members"])[catalog.groups.index("g")] == -1
 
 
+def test_a_group_that_the_broker_itself_moves_has_no_unlisted_members(figures, clock):
+    figures.take_tables("a", {HALF_TOPIC: TopicConfig(HALF_TOPIC, 1, 1, 6)}, frozenset())
+    figures.take_offsets("a", HALF_TOPIC, {0: QueueOffsets(2, 12, 50)})
+    figures.take_members("a", CHECK_GROUP, frozenset())
+    for offset in (3, 5, 7):
+        clock.advance(1_000)
+        figures.take_positions("a", {(CHECK_GROUP, HALF_TOPIC): {0: offset}})
+    catalog = figures.catalog()
+    assert ints(figures.snapshot().groups["members"])[catalog.groups.index(CHECK_GROUP)] == -1
+
+
 def look(figures):
     """Offsets of groups and ends of queues as a window gets them."""
     figures.catalog()
