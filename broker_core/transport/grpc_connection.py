@@ -203,7 +203,7 @@ class GrpcCall:
         self.connection.http2.widen(self._stream)
         self.connection.flush_soon()
 
-    def is_late(self) -> None:
+    def end_late(self) -> None:
         """End the call: its message takes too long to become complete."""
         milliseconds = self.connection.limits.frame_ms
         self._refuse(GrpcStatus.DEADLINE_EXCEEDED, f"the request did not become complete within {milliseconds:,} ms")

@@ -129,7 +129,7 @@ class GrpcServer:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for call in self._room.late(self._limits.frame_ms / 1000):
-            call.is_late()
+            call.end_late()
         for connection in list(self.connections):
             connection.http2.forgive(_FORGIVEN_FRAMES)
             if not connection.http2.has_preface and now - connection.connected_at > HANDSHAKE_SECONDS:

@@ -27,7 +27,7 @@ class Incomplete(Hashable, Protocol):
     def room_granted(self) -> None:
         """There is room for the message that waited."""
 
-    def is_late(self) -> None:
+    def end_late(self) -> None:
         """The message takes too long to become complete."""
 
 

@@ -28,8 +28,10 @@ from broker_core.protocol.http2.frames import (
     word_of,
 )
 from broker_core.protocol.http2.header_blocks import literal
+from broker_core.transport import grpc_server
 from broker_core.transport.grpc_connection import GrpcConnection
 from broker_core.transport.message_room import FIRST_BYTES_MAX, MessageRoom
+from broker_core.transport.tls import PlainServer
 
 HEADERS = ((":method", "POST"), (":path", "/s/m"), ("content-type", "application/grpc"))
 FRAME_BYTES = 16_384
@@ -184,7 +186,7 @@ def test_what_does_not_become_complete_is_refused_and_others_get_its_room():
         now = 2.0
         late = room.late(1)
         assert len(late) == 1, "who waits for room is not late"
-        late[0].is_late()
+        late[0].end_late()
         client.read()
         while client.turn():
             pass
@@ -194,6 +196,24 @@ def test_what_does_not_become_complete_is_refused_and_others_get_its_room():
         assert not room.late(-1)
 
     in_loop(run)
+
+
+def test_a_server_looks_for_what_does_not_become_complete(monkeypatch):
+    monkeypatch.setattr(grpc_server, "_LOOK_SECONDS", 0.02)
+
+    async def run():
+        server = grpc_server.GrpcServer("127.0.0.1", 0, Echo, tls=PlainServer(), limits=RemotingLimits(frame_ms=50))
+        await server.start()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        block = b"".join(literal(name.encode(), value.encode()) for name, value in HEADERS)
+        begin = frame(FrameType.HEADERS, Flag.END_HEADERS, 1, block) + frame(FrameType.DATA, 0, 1, PREFIX.pack(0, 9) + b"begun")
+        writer.write(PREFACE + settings_frame({}) + begin)
+        await asyncio.wait_for(reader.readuntil(b"did not become complete"), 30)
+        writer.close()
+        await writer.wait_closed()
+        await server.stop()
+
+    asyncio.run(run())
 
 
 def test_messages_without_room_for_their_first_bytes_are_refused():
