@@ -64,7 +64,7 @@ class MessageRoom:
         return True
 
     def reserve(self, call: Incomplete, size: int) -> bool:
-        """Take room for a whole message; False when it has to wait, and is told later."""
+        """Take room for a whole message; False when there is none yet: `Incomplete.room_granted` is called when there is."""
 
         def granted() -> None:
             self._give(call)

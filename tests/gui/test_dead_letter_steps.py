@@ -93,6 +93,16 @@ def facts(flow):
     return {key: step.fact for key, step in flow.bar.steps.items()}
 
 
+def test_a_group_of_which_the_number_of_dead_letters_is_not_known_comes_first(show_page, source, replays):
+    """It may have the most; a group without any would hide it."""
+    kept = source.state.topic_kept_messages.copy()
+    kept[source.state.catalog.topics.index("%DLQ%stock-worker")] = -1
+    source.state = replace(source.state, topic_kept_messages=kept)
+    view = show_page(DeadLettersView, source)
+    assert view.group_grid.selected_row.figures.group == "stock-worker"
+    assert "of the brokers that answered" in view.foot.text()
+
+
 def send_all(flow, qtbot, source, count):
     dialog = flow.ask_resend()
     closed: list[int] = []  # the dialog itself is gone soon after

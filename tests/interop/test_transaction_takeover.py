@@ -82,7 +82,7 @@ def resolve_with_rocketmq(folder, version):
 async def is_served(producer):
     try:
         await producer.answer_checks("Shop")
-    except RemoteError:  # the broker is open before it has told the name server its topics
+    except RemoteError:  # the broker listens before it registers its topics at the name server
         return False
     return await producer.queues("Shop")
 

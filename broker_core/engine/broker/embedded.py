@@ -445,13 +445,8 @@ class EmbeddedBroker:
 
     # ---- stop ----
 
-    @property
-    def unwritten(self) -> list[str]:
-        """Configuration files whose last changes are not on disk; after `stop` these are lost."""
-        return self._files.unwritten
-
-    async def stop(self) -> None:
-        """Stop everything, with all of it on disk. Safe to call again, and after a failed start."""
+    async def stop(self) -> list[str]:
+        """Stop everything; returns the configuration files that are not on disk. Safe again, and after a failed start."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -484,6 +479,7 @@ class EmbeddedBroker:
             (store,) = await asyncio.gather(opening, return_exceptions=True)
             if isinstance(store, MessageStore):
                 await asyncio.to_thread(store.close)
+        return self._files.unwritten
 
     async def _answer_durable(self, durable: DurableAnswers | None) -> None:
         if durable is not None:

@@ -139,7 +139,7 @@ class Spool:
     def close(self) -> None:
         """Close the files, and delete them if `finish` was not called."""
         for file in (self._spool, self._index):
-            with contextlib.suppress(OSError):  # what `add` or `finish` could not write, which is told
+            with contextlib.suppress(OSError):  # `add` or `finish` has raised it
                 file.close()
         if not (self._folder / PLAN_FILE).exists():
             for name in (SPOOL_FILE, INDEX_FILE):

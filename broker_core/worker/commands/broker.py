@@ -62,8 +62,7 @@ async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> int:
     async with _recorded(broker, open_history, started_ms, stop):
         await stop.wait()
         logger.info("stopping")
-    await broker.stop()
-    return EXIT_UNWRITTEN if broker.unwritten else 0
+    return EXIT_UNWRITTEN if await broker.stop() else 0
 
 
 @contextlib.asynccontextmanager
