@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 import time
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.client.admin import AdminClient
+from broker_core.errors import OrbitError
+from broker_core.worker.commands.broker import EXIT_UNWRITTEN
 from tests.support.broker_process import running_broker
 
 DEADLINE_S = 60.0
@@ -53,3 +57,22 @@ def test_history_can_be_switched_off(tmp_path):
     with running_broker(tmp_path / "store", "--set", "orbitHistory=false"):
         pass
     assert not (tmp_path / "store" / "orbit" / "history.db").exists()
+
+
+@pytest.mark.timeout(120)
+def test_a_stop_that_cannot_write_a_configuration_file_ends_with_1(tmp_path):
+    config = tmp_path / "store" / "config"
+    with running_broker(tmp_path / "store", "--set", "orbitHistory=false") as broker:
+
+        async def change() -> None:
+            async with AdminClient(broker.name_server) as admin:
+                await admin.create_topic("orders", queues=1)
+                config.rename(tmp_path / "away")
+                config.touch()  # a file in its place refuses as a full disk does, also for root
+                with pytest.raises(OrbitError):
+                    await admin.create_topic("lost", queues=1)
+
+        asyncio.run(change())
+        broker.was_killed = True
+        broker.process.terminate()
+        assert broker.process.wait(60) == EXIT_UNWRITTEN
