@@ -239,6 +239,11 @@ class Connection(asyncio.BufferedProtocol):
             self._flush()
         return is_sent
 
+    @property
+    def reads_slowly(self) -> bool:
+        """Whether much of what it was sent waits for it to read."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > self._limits.unsent_bytes_high
+
     def slow_down(self) -> None:
         """Delay the next requests by `REST_SECONDS`, for a peer that keeps requesting what does not exist."""
         if not self._rests and not self.is_closed:

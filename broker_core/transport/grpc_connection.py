@@ -1,7 +1,8 @@
 """One gRPC connection on asyncio: calls of a client in, messages out. It does not know what a method means.
 
-A call has a first window of 16 KiB. A larger message needs room in the server's budget for all of it; the call gets a larger
-window when there is room. All answers of one turn of the loop leave in one write.
+A call has a small first window. A larger message needs room in the server's budget for all of it; the call gets a larger
+window when there is room. What calls hold beside, their number and answers that the client does not read are bounded, so that
+a connection costs a mebibyte at most. All answers of one turn of the loop leave in one write.
 
 Threads: every method belongs to the loop's thread.
 
@@ -21,6 +22,7 @@ from broker_core.config import RemotingLimits
 from broker_core.errors import OrbitError
 from broker_core.protocol.codes import LanguageCode
 from broker_core.protocol.grpc.framing import (
+    CALLER_HEADERS,
     PREFIX,
     GrpcStatus,
     prefixed,
@@ -28,6 +30,7 @@ from broker_core.protocol.grpc.framing import (
     trailers,
 )
 from broker_core.protocol.http2.connection import Headers, Http2Connection, Http2Error, Http2Limits, Stream
+from broker_core.protocol.http2.frames import ErrorCode
 from broker_core.protocol.http2.header_blocks import RESPONSE
 from broker_core.transport.busy_poll import BusyPoll
 from broker_core.transport.connection import peer_address
@@ -37,15 +40,14 @@ logger = logging.getLogger(__name__)
 
 _CONTENT_TYPE = "application/grpc"
 _COMPRESSED = 1
-_ANSWERED_KEPT = 64
+_ANSWERED_KEPT = 16
 """Answers of one connection that may yet turn out to be unread."""
 _ANSWERED_SECONDS = 10.0
 """A client that sends something so long after an answer has read it."""
+_METADATA_BYTES = 384
+"""Of the metadata of a call, beside its texts."""
 _ENDED_WELL = trailers(GrpcStatus.OK)
 _LIMITS = Http2Limits()
-_UNREAD_BYTES_MAX = 1 << 20
-"""Bytes of answers that wait for the peer's windows, beyond which it reads slowly."""
-
 
 class CallHandler(Protocol):
     """Serves one call."""
@@ -72,7 +74,7 @@ class GrpcCall:
 
     Attributes:
         path: ``/package.Service/Method``.
-        metadata: Headers by name, the last of each, with the pseudo headers; a character for each byte of a value.
+        metadata: `CALLER_HEADERS` by name, the last of each; a character for each byte of a value.
         deadline: Loop time at which the client gives up; infinity without one.
         connection: Where it came from.
         unread: Called when the client resets the call, its connection ends, or this side gives up, before it has read all.
@@ -94,7 +96,7 @@ class GrpcCall:
         """Whether nothing can be sent any more."""
         self._stream = stream
         self._handler: CallHandler | None = None
-        self._buffer = bytearray()
+        self._buffer: bytearray | None = None
         self._unallowed = 0
         """Bytes that the peer may send again when there is room for the message."""
         self._begun = False
@@ -134,11 +136,18 @@ class GrpcCall:
             return
         connection = self.connection
         if self._begun or not connection.http2.send_whole(self._stream, RESPONSE, prefixed(message), _ENDED_WELL):
-            self.send(message)
-            self.finish()
+            if self.hold(len(message)):
+                self.send(message)
+                self.finish()
+            else:
+                self.finish(GrpcStatus.RESOURCE_EXHAUSTED, "too many answers of this connection wait for you to read them")
             return
         self.is_over = True
         connection.flush_soon()
+
+    def hold(self, size: int) -> bool:
+        """Note that the call takes more memory until it ends, or less; False where its connection has no more."""
+        return self.connection.http2.hold(self._stream, size)
 
     # ---- for the connection ----
 
@@ -149,19 +158,24 @@ class GrpcCall:
     def take(self, data: bytes) -> None:
         """Take a piece of the request."""
         size = len(data)
-        if not self._buffer and size >= PREFIX.size and PREFIX.unpack_from(data) == (0, size - PREFIX.size):
+        buffer = self._buffer
+        if buffer is None and size >= PREFIX.size and PREFIX.unpack_from(data) == (0, size - PREFIX.size):
             self._pass_on(data[PREFIX.size :])
         else:
-            self._buffer += data
-            self._take_messages()
-        if self._has_room():
+            if buffer is None:
+                buffer = self._buffer = bytearray()
+            buffer += data
+            self._take_messages(buffer)
+            if not buffer:
+                self._buffer = None
+        if self._buffer is None or self._has_room(self._buffer):
             self.connection.http2.consumed(self._stream, size)
         else:
             self._unallowed += size
 
-    def _take_messages(self) -> None:
-        while len(self._buffer) >= PREFIX.size and not self.is_over:
-            flag, size = PREFIX.unpack_from(self._buffer)
+    def _take_messages(self, buffer: bytearray) -> None:
+        while len(buffer) >= PREFIX.size and not self.is_over:
+            flag, size = PREFIX.unpack_from(buffer)
             if flag == _COMPRESSED:
                 self._refuse(GrpcStatus.UNIMPLEMENTED, "compressed messages are not served: send them without compression")
                 return
@@ -170,25 +184,25 @@ class GrpcCall:
                 self._refuse(GrpcStatus.RESOURCE_EXHAUSTED, text)
                 return
             end = PREFIX.size + size
-            if len(self._buffer) < end:
+            if len(buffer) < end:
                 return
-            message = bytes(self._buffer[PREFIX.size : end])
-            del self._buffer[:end]
+            message = bytes(buffer[PREFIX.size : end])
+            del buffer[:end]
             self.connection.room.release(self)
             self._pass_on(message)
 
-    def _has_room(self) -> bool:
+    def _has_room(self, buffer: bytearray) -> bool:
         """Whether the peer may send as much again; a call without any room is refused."""
         room = self.connection.room
-        if self.is_over or not self._buffer or room.is_granted(self):
+        if self.is_over or room.is_granted(self):
             return True
-        if not room.hold(self, len(self._buffer)):
+        if not room.hold(self, len(buffer)):
             text = "too many large messages are incomplete on this connection: send fewer at once"
             self._refuse(GrpcStatus.RESOURCE_EXHAUSTED, text)
             return True
-        if len(self._buffer) < PREFIX.size:
+        if len(buffer) < PREFIX.size:
             return True
-        size = PREFIX.size + PREFIX.unpack_from(self._buffer)[1]
+        size = PREFIX.size + PREFIX.unpack_from(buffer)[1]
         if size <= _LIMITS.first_window_bytes:
             return True
         if not self._unallowed and room.reserve(self, size):
@@ -233,7 +247,7 @@ class GrpcCall:
         self.release()
         was_over, self.is_over = self.is_over, True
         if self.unread is not None:
-            self.unread(len(self._stream.unsent))
+            self.unread(len(self._stream.unsent or ()))
         if self._handler is not None and not was_over:
             self._handler.cancelled()
 
@@ -243,7 +257,7 @@ class GrpcCall:
 
     def release(self) -> None:
         """Give up the incomplete message."""
-        self._buffer.clear()
+        self._buffer = None
         self.connection.room.release(self)
 
 
@@ -295,6 +309,10 @@ class GrpcConnection(asyncio.Protocol):
         self._in_read = False
         self._flush_scheduled = False
         self._is_broken = False
+        self._unflushed_bytes = 0
+        """Of messages, since the last flush."""
+        self._metadata: dict[str, str] = {}
+        """Of the last call; calls with the same share it."""
         self._answered: dict[int, tuple[float, int, Unread]] = {}
         """Stream → time when its answer ended, bytes received until then, and whom to call if it is unread."""
         self._until_read: dict[GrpcCall, Callable[[], None]] = {}
@@ -315,9 +333,17 @@ class GrpcConnection(asyncio.Protocol):
         return len(self.http2.streams)
 
     @property
+    def is_crowded(self) -> bool:
+        """Whether it may open few more calls."""
+        return self.open_calls > _LIMITS.streams_max * 3 // 4
+
+    @property
     def reads_slowly(self) -> bool:
         """Whether much of its answers waits for the client to read."""
-        return self.http2.unsent_bytes > _UNREAD_BYTES_MAX
+        waiting = self.http2.unsent_bytes + self._unflushed_bytes
+        if self._transport is not None:
+            waiting += self._transport.get_write_buffer_size()
+        return waiting > self.limits.unsent_bytes_high
 
     def when_read(self, call: GrpcCall, step: Callable[[], None]) -> None:
         """Call ``step`` once when the client no longer reads slowly, unless the call is over by then."""
@@ -367,6 +393,7 @@ class GrpcConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+            self._go_on()
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._transport = None
@@ -391,8 +418,15 @@ class GrpcConnection(asyncio.Protocol):
             self.end(stream, RESPONSE + trailers(GrpcStatus.UNIMPLEMENTED, text))
             return
         path = fields.get(":path", "")
+        metadata = {name: fields[name] for name in CALLER_HEADERS & fields.keys()}
+        if metadata == self._metadata:
+            metadata = self._metadata
+        elif not self.http2.hold(stream, _METADATA_BYTES + len(path) + sum(map(len, metadata.values()))):
+            self.http2.reset(stream, ErrorCode.REFUSED_STREAM)
+            return
+        self._metadata = metadata
         seconds = timeout_seconds(fields["grpc-timeout"]) if "grpc-timeout" in fields else None
-        call = GrpcCall(self, stream, path, fields, math.inf if seconds is None else self._loop.time() + seconds)
+        call = GrpcCall(self, stream, path, metadata, math.inf if seconds is None else self._loop.time() + seconds)
         stream.owner = call
         self.requests_in += 1
         handler = self._begin(call)
@@ -456,10 +490,12 @@ class GrpcConnection(asyncio.Protocol):
 
     def send_data(self, stream: Stream, data: bytes) -> None:
         """Send data of an answer."""
+        before = self.http2.unsent_bytes
         try:
             self.http2.send_data(stream, data)
         except Http2Error as error:
             self._break_off(error)
+        self._unflushed_bytes += len(data) - (self.http2.unsent_bytes - before)
         self.flush_soon()
 
     def end(self, stream: Stream, block: bytes) -> None:
@@ -483,6 +519,7 @@ class GrpcConnection(asyncio.Protocol):
         self._flush()
 
     def _flush(self) -> None:
+        self._unflushed_bytes = 0
         if not self.http2.out or self._transport is None:
             return
         data = b"".join(self.http2.take_out())
@@ -494,6 +531,8 @@ class GrpcConnection(asyncio.Protocol):
         elif self._transport.get_write_buffer_size() > self.limits.unsent_bytes_max:
             logger.warning("connection of %s is closed: it does not read its answers", self.remote_address)
             self._transport.abort()
+        elif self._until_read:
+            self._loop.call_soon(self._go_on)
 
     def _break_off(self, error: Http2Error) -> None:
         logger.warning("connection of %s is closed: %s", self.remote_address, error.message)

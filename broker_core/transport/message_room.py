@@ -1,20 +1,20 @@
 """Room for messages of gRPC calls that are incomplete.
 
-The first bytes of a message are kept for its connection. A message that is larger than its call's first window waits until
-there is room for all of it, shared by all connections, so that slow peers with large messages cannot fill the memory, and
-those that are begun become complete.
+The first bytes of a message, and all of a small one, are part of what its connection may hold. A larger message waits until it
+has room for all of it: one at a time for each connection, and as many as fit for all of them, so that slow peers with large
+messages cannot fill the memory, and those that are begun become complete.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Hashable
 from typing import Final, Protocol
 
 from broker_core.transport.frame_budget import FrameBudget
 
-FIRST_BYTES_MAX: Final = 1 << 20
-"""First bytes of the incomplete messages of one connection."""
+SMALL_BYTES_MAX: Final = 64 * 1024
+"""A message up to this size is part of what its connection holds, if there is room."""
 
 
 class Incomplete(Hashable, Protocol):
@@ -23,6 +23,9 @@ class Incomplete(Hashable, Protocol):
     @property
     def connection(self) -> Hashable:
         """Where it came from."""
+
+    def hold(self, size: int) -> bool:
+        """Note that it takes more memory of its connection, or less; False where that has no more."""
 
     def room_granted(self) -> None:
         """There is room for the message that waited."""
@@ -35,37 +38,48 @@ class MessageRoom:
     """What incomplete messages take.
 
     Args:
-        bytes_max: Of the messages of all connections that have room for all of them.
+        bytes_max: Of the large messages of all connections.
         time: Seconds of a clock that only goes forward.
     """
 
     def __init__(self, bytes_max: int, time: Callable[[], float]) -> None:
         self._time = time
         self._whole = FrameBudget(bytes_max)
-        self._first: dict[Incomplete, int] = {}
-        self._first_sums: Counter[Hashable] = Counter()
-        """First bytes by connection."""
+        self._held: dict[Incomplete, int] = {}
+        """Bytes that are part of what connections hold."""
+        self._small: set[Incomplete] = set()
+        """Those that hold all of their message."""
+        self._large: dict[Hashable, deque[tuple[Incomplete, int]]] = {}
+        """Calls with large messages by connection; the first has room, or is the next to get it."""
         self._since: dict[Incomplete, float] = {}
         """When each message began, or got its room; one that waits for room is not in it."""
 
     def is_granted(self, call: Incomplete) -> bool:
         """Whether there is room for all of a call's message."""
-        return call in self._whole
+        return call in self._small or call in self._whole
 
     def hold(self, call: Incomplete, size: int) -> bool:
-        """Keep the first ``size`` bytes of a message; False where its connection has too many such bytes."""
-        more = size - self._first.get(call, 0)
-        if self._first_sums[call.connection] + more > FIRST_BYTES_MAX:
+        """Keep the first ``size`` bytes of a message; False where its connection holds too much."""
+        if not call.hold(size - self._held.get(call, 0)):
             return False
-        if call not in self._first:
+        if call not in self._held:
             self._since[call] = self._time()
-        self._first[call] = size
-        self._first_sums[call.connection] += more
+        self._held[call] = size
         return True
 
     def reserve(self, call: Incomplete, size: int) -> bool:
         """Take room for a whole message; False when there is none yet: `Incomplete.room_granted` is called when there is."""
+        if size <= SMALL_BYTES_MAX and self.hold(call, size):
+            self._small.add(call)
+            return True
+        waiting = self._large.setdefault(call.connection, deque())
+        waiting.append((call, size))
+        if len(waiting) == 1 and self._reserve_whole(call, size):
+            return True
+        self._since.pop(call, None)
+        return False
 
+    def _reserve_whole(self, call: Incomplete, size: int) -> bool:
         def granted() -> None:
             self._give(call)
             call.room_granted()
@@ -73,24 +87,30 @@ class MessageRoom:
         if self._whole.reserve(call, size, granted):
             self._give(call)
             return True
-        self._since.pop(call, None)
         return False
 
     def _give(self, call: Incomplete) -> None:
-        self._forget_first(call)
+        self._forget_held(call)
         self._since[call] = self._time()
 
-    def _forget_first(self, call: Incomplete) -> None:
-        self._first_sums[call.connection] -= self._first.pop(call, 0)
-        if not self._first_sums[call.connection]:
-            del self._first_sums[call.connection]
+    def _forget_held(self, call: Incomplete) -> None:
+        call.hold(-self._held.pop(call, 0))
 
     def release(self, call: Incomplete) -> None:
         """Give all room of a call free: its message is complete, or nobody wants it."""
-        if call in self._first or call in self._whole:
-            self._forget_first(call)
-            self._since.pop(call, None)
-            self._whole.release(call)
+        self._forget_held(call)
+        self._small.discard(call)
+        self._since.pop(call, None)
+        waiting = self._large.get(call.connection)
+        if waiting is None:
+            return
+        was_first = waiting[0][0] is call
+        left = self._large[call.connection] = deque(item for item in waiting if item[0] is not call)
+        if not left:
+            del self._large[call.connection]
+        self._whole.release(call)
+        if was_first and left and self._reserve_whole(*left[0]):
+            left[0][0].room_granted()
 
     def late(self, seconds: float) -> list[Incomplete]:
         """Calls whose message could have become complete for longer than this."""

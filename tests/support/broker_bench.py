@@ -46,6 +46,7 @@ class RecordingPeer:
         self.slowed_down = 0
         self.requests_in = 0
         self.is_held_up = False
+        self.reads_slowly = False
         self.sent: list[RemotingCommand] = []
         self.pushed: list[RemotingCommand] = []
         self.asked: list[tuple[RemotingCommand, Callable[[RemotingCommand | OrbitError], None]]] = []

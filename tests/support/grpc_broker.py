@@ -132,6 +132,16 @@ class GrpcBroker:
 
         return self.running.thread.call(count())
 
+    def last_deadline_ms(self) -> int:
+        """When the newest receive that waits is answered at the latest."""
+
+        async def newest() -> int:
+            serving = self.running.broker._loaded
+            assert serving is not None
+            return list(serving.dispatcher.pop.processor.holds)[-1].deadline_ms
+
+        return self.running.thread.call(newest())
+
     def connections(self) -> set[str]:
         """Addresses of the port's peers."""
 

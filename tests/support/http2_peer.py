@@ -38,14 +38,21 @@ class Http2Peer:
         self._rest = b""
         self._streams = itertools.count(1, 2)
 
+    def acknowledge(self) -> None:
+        """Tell the other end that its settings are known, upon which it allows more calls."""
+        self._socket.sendall(frame(FrameType.SETTINGS, Flag.ACK, 0))
+
     def call(self, name: str, request: Message, metadata: Mapping[str, str]) -> int:
         """Make a call; returns the number of its stream."""
+        return self.begin(name, prefixed(request.SerializeToString()), metadata)
+
+    def begin(self, name: str, data: bytes, metadata: Mapping[str, str], *, is_end: bool = True) -> int:
+        """Send the first bytes of a call, ``is_end``: and no more; returns the number of its stream."""
         headers = {":method": "POST", ":scheme": "http", ":path": SERVICE + name, "content-type": "application/grpc"}
         block = b"".join(literal(key.encode(), text.encode()) for key, text in (headers | dict(metadata)).items())
         stream = next(self._streams)
-        data = prefixed(request.SerializeToString())
         begin = frame(FrameType.HEADERS, Flag.END_HEADERS, stream, block)
-        self._socket.sendall(begin + frame(FrameType.DATA, Flag.END_STREAM, stream, data))
+        self._socket.sendall(begin + frame(FrameType.DATA, Flag.END_STREAM if is_end else 0, stream, data))
         return stream
 
     def reset(self, stream: int) -> None:

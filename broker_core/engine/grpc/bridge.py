@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from broker_core.engine.tables.peer import UnpacedPeer
+from broker_core.engine.tables.peer import Peer, UnpacedPeer
 from broker_core.errors import OrbitError, WorkerError
 from broker_core.protocol.codes import LanguageCode, RequestCode, SerializeType
 from broker_core.protocol.frame import Buffer, RemotingCommand
 
-Handle = Callable[["CallPeer", RemotingCommand], RemotingCommand | None]
+Handle = Callable[[Peer, RemotingCommand], RemotingCommand | None]
 Answered = Callable[[RemotingCommand], None]
 
 VERSION: Final = RemotingCommand(0).version
@@ -19,23 +19,18 @@ VERSION: Final = RemotingCommand(0).version
 class CallPeer(UnpacedPeer):
     """The other end of one request, as processors see it. A held request ends with its peer.
 
-    Args:
-        flush: Passes to the system what the answer made; None leaves that to the end of the loop's turn.
-
     Attributes:
         answered: Called once with the answer.
     """
 
+    __slots__ = ("answered", "language", "remote_address")
     serialize_type = SerializeType.ROCKETMQ
+    version = VERSION
 
-    def __init__(
-        self, address: str, language: LanguageCode, answered: Answered, flush: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, address: str, language: LanguageCode, answered: Answered) -> None:
         self.remote_address = address
         self.language = language
-        self.version = VERSION
         self.answered: Answered | None = answered
-        self._flush = flush
 
     def send(self, command: RemotingCommand) -> bool:
         """Pass an answer on; False when there was one, or nobody wants it."""
@@ -46,10 +41,7 @@ class CallPeer(UnpacedPeer):
         return True
 
     def send_now(self, command: RemotingCommand) -> bool:
-        is_sent = self.send(command)
-        if is_sent and self._flush is not None:
-            self._flush()
-        return is_sent
+        return self.send(command)
 
     def send_oneway(self, _command: RemotingCommand) -> bool:
         """Drop a notice: the client of the call gets it."""
@@ -67,7 +59,7 @@ class Bridge:
         self._handle = handle
 
     def ask(
-        self, peer: CallPeer, code: RequestCode, fields: dict[str, str], body: Buffer = b"", *, version: int = VERSION
+        self, peer: Peer, code: RequestCode, fields: dict[str, str], body: Buffer = b"", *, version: int = VERSION
     ) -> None:
         """Serve a request of a peer, which is called with the answer now or later."""
         command = RemotingCommand(code, fields, body, language=peer.language, version=version)

@@ -30,7 +30,6 @@ class Caller:
         connection: That the call came over.
         language: Of its SDK.
         sdk_version: Of its SDK, as text; empty for none.
-        deadline: Loop time at which it gives up; infinity for never.
         account: Access key that its signature proves; empty where none is needed.
     """
 
@@ -38,7 +37,6 @@ class Caller:
     connection: GrpcConnection
     language: LanguageCode
     sdk_version: str
-    deadline: float
     account: str = ""
 
     @property

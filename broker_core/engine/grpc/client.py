@@ -47,7 +47,7 @@ Asked = Callable[[str, tuple[int, int]], None]
 
 class CommandStream(Protocol):
     def command(self, command: pb.TelemetryCommand) -> bool:
-        """Send a command; False when the stream has ended."""
+        """Send a command; False when the stream has ended, or its client reads slowly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class GrpcClient(UnpacedPeer):
         if len(self._questions) > QUESTIONS_MAX:
             self._fail(nonce, f"{QUESTIONS_MAX} questions wait for an answer already")
         elif not self._command(command):
-            self._fail(nonce, "it has no telemetry stream")
+            self._fail(nonce, "it has no telemetry stream, or does not read it")
 
     def _command(self, command: pb.TelemetryCommand) -> bool:
         return self.stream is not None and self.stream.command(command)

@@ -143,7 +143,7 @@ class GrpcClients:
             client = self._added(caller)
             client.is_adopted, client.settings = True, self._complete(settings)
         entries = client.settings.subscription.subscriptions
-        if all(entry.topic.name != topic for entry in entries):
+        if topic in self._state.topics and all(entry.topic.name != topic for entry in entries):
             entry = pb.SubscriptionEntry(topic=request.message_queue.topic, expression=request.filter_expression)
             data = self._consumer_data(client.settings, _subscription(entry, self._state.clock()))
             entries.append(entry)

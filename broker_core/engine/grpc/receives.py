@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import Counter, deque
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from broker_core.engine.grpc.bridge import Bridge, CallPeer
+from broker_core.engine.grpc.bridge import VERSION, Bridge
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
 from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts_max
@@ -22,47 +24,110 @@ from broker_core.engine.grpc.names_check import check_pair, checked_group, check
 from broker_core.engine.grpc.outcome import CODES, OK, refuse
 from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
-from broker_core.engine.processors.pop.request import REMEMBERED_CHARS_MAX
+from broker_core.engine.processors.pop.pop_holds import HELD_BYTES_PER_PEER_MAX
+from broker_core.engine.processors.pop.request import REMEMBERED_CHARS_MAX, own_filter_bytes
+from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.engine.tables.state import BrokerState
+from broker_core.errors import OrbitError, WorkerError
 from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import GroupConfig
-from broker_core.protocol.codes import RequestCode, ResponseCode
+from broker_core.protocol.codes import LanguageCode, RequestCode, ResponseCode, SerializeType
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.grpc.framing import GrpcStatus
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.popped import popped_messages
 from broker_core.protocol.message.receipt_handle import ReceiptHandle
-from broker_core.transport.grpc_connection import GrpcCall, GrpcConnection
+from broker_core.transport.grpc_connection import GrpcCall
 
 POLL_MS_MIN: Final = 5_000
 POLL_MS_MAX: Final = 20_000
 INVISIBLE_MS_MIN: Final = 10_000
 INVISIBLE_MS_MAX: Final = 43_200_000
+CROWDED_POLL_MS: Final = 1_000
+"""Of a connection with so many calls that others would wait for these to end: its acks and the receives of further queues."""
 EARLY_MS: Final = 200
 """A poll ends so long before its client gives up."""
-FILTERS_CHARS_MAX: Final = 16_384
-"""Characters of the long filters with which requests of one connection wait, at up to 128 bytes each."""
 _REQUEST_MS: Final = 3_000
 _SINCE_POLLING_CODE: Final = "5.0.3"
 _TAG_PROPERTY: Final = "TAGS"
+_ALL_TAGS: Final[frozenset[str]] = frozenset()
+_TAGS_KEPT: Final = 1_024
+"""Short expressions whose tags are shared by the receives that wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A checked request."""
+class Receive(UnpacedPeer):
+    """A checked receive, and the peer of its pop. Many wait at once, so it keeps no more than it needs.
 
-    client: GrpcClient
-    group: GroupConfig
-    topic: str
-    tags: frozenset[str]
-    """Empty for all."""
-    request: pb.ReceiveMessageRequest
-    invisible_ms: int
-    poll_ms: int
+    Attributes:
+        tags: Those that it wants; empty for all.
+        is_over: Whether it is answered, or cancelled.
+    """
+
+    __slots__ = ("_receives", "auto_renew", "call", "caller", "client", "group", "is_over", "tags", "topic")
+    serialize_type = SerializeType.ROCKETMQ
+    version = VERSION
+
+    def __init__(
+        self,
+        call: GrpcCall,
+        caller: Caller,
+        client: GrpcClient,
+        group: GroupConfig,
+        topic: str,
+        *,
+        tags: frozenset[str],
+        auto_renew: bool,
+        receives: Receives,
+    ) -> None:
+        self.call = call
+        self.caller = caller
+        self.client = client
+        self.group = group
+        self.topic = topic
+        self.tags = tags
+        self.auto_renew = auto_renew
+        self.is_over = False
+        self._receives = receives
 
     def delivery(self, handle: ReceiptHandle) -> Delivery:
         return Delivery(self.group.name, self.topic, handle)
+
+    # ---- a peer ----
+
+    @property
+    def language(self) -> LanguageCode:
+        return self.caller.language
+
+    @property
+    def remote_address(self) -> str:
+        return self.caller.address
+
+    @property
+    def reads_slowly(self) -> bool:
+        return self.call.connection.reads_slowly
+
+    def send(self, command: RemotingCommand) -> bool:
+        """Answer the call; False when it is over."""
+        if self.is_over:
+            return False
+        self.is_over = True
+        self._receives.answer(self, command)
+        return True
+
+    def send_now(self, command: RemotingCommand) -> bool:
+        """Answer the call at once, because its client waits for the message."""
+        is_sent = self.send(command)
+        self.call.connection.flush_now()
+        return is_sent
+
+    def send_oneway(self, _command: RemotingCommand) -> bool:
+        """Drop a notice: the client of the call gets it."""
+        return False
+
+    def ask(self, command: RemotingCommand, _timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Refuse: a call answers no requests."""
+        answered(WorkerError(f"a call answers no requests (code {command.code})"))
 
 
 class Receives:
@@ -73,132 +138,108 @@ class Receives:
         self._bridge = bridge
         self._clients = clients
         self._leases = leases
-        self._filters = WaitingFilters()
 
-    def forget(self, peer: CallPeer) -> None:
-        """Note that a request waits no more."""
-        self._filters.remove(peer)
-
-    def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> CallPeer | None:
-        """Answer now or when a message arrives; returns the peer of a request that waits.
+    def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> Receive | None:
+        """Answer now or when a message arrives; returns a receive that waits.
 
         Raises:
             CallRefusedError: A check failed.
         """
-        wanted = self._checked(caller, request)
+        receive, fields = self._checked(call, caller, request)
         if request.batch_size <= 0:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
+        size = own_filter_bytes(fields)
+        if size <= HELD_BYTES_PER_PEER_MAX and not call.hold(size):  # the pop refuses one that is too long alone
+            refuse(pb.TOO_MANY_REQUESTS, "the filters of the requests that wait on this connection are too long together")
+        self._bridge.ask(receive, RequestCode.POP_MESSAGE, fields)
+        return None if receive.is_over else receive
 
-        def answered(answer: RemotingCommand) -> None:
-            self._filters.remove(peer)
-            self._answer(call, caller, wanted, answer)
-
-        peer = CallPeer(caller.address, caller.language, answered, call.connection.flush_now)
-        characters = len(request.filter_expression.expression)
-        if not self._filters.add(peer, call.connection, characters):
-            text = f"the filters of a connection's waiting requests have {FILTERS_CHARS_MAX:,} characters at most"
-            refuse(pb.TOO_MANY_REQUESTS, text)
-        self._bridge.ask(peer, RequestCode.POP_MESSAGE, self._fields(wanted))
-        return peer if peer.answered is not None else None
-
-    def _checked(self, caller: Caller, request: pb.ReceiveMessageRequest) -> _Wanted:
+    def _checked(
+        self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest
+    ) -> tuple[Receive, dict[str, str]]:
         client = self._clients.consumer(caller, request)
-        poll_ms = _poll_ms(caller, client, request)
+        poll_ms = _poll_ms(call, caller, client, request)
         topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
         check_pair(group, topic)
         invisible_ms = _invisible_ms(request)
         expression = request.filter_expression
-        tags: frozenset[str] = frozenset()
+        tags = _ALL_TAGS
         if expression.type != pb.SQL and expression.expression not in ("", "*"):
-            tags = frozenset(tag.strip() for tag in expression.expression.split("||") if tag.strip())
+            is_short = len(expression.expression) <= REMEMBERED_CHARS_MAX
+            tags = (_tags if is_short else _tags.__wrapped__)(expression.expression)
             if not tags:
                 refuse(pb.ILLEGAL_FILTER_EXPRESSION, f"the expression {expression.expression!r} names no tag")
         config = self._state.groups.find(group)
         if config is None:
             refuse(pb.CONSUMER_GROUP_NOT_FOUND, f"subscription group [{group}] does not exist")
-        return _Wanted(client, config, topic, tags, request, invisible_ms, poll_ms)
+        known = self._state.topics.get(topic)
+        receive = Receive(
+            call,
+            caller,
+            client,
+            config,
+            topic if known is None else known.name,  # one text for all that wait
+            tags=tags,
+            auto_renew=request.auto_renew,
+            receives=self,
+        )
+        return receive, self._fields(receive, request, invisible_ms, poll_ms)
 
-    def _fields(self, wanted: _Wanted) -> dict[str, str]:
-        request, expression = wanted.request, wanted.request.filter_expression
+    def _fields(
+        self, receive: Receive, request: pb.ReceiveMessageRequest, invisible_ms: int, poll_ms: int
+    ) -> dict[str, str]:
+        expression = request.filter_expression
         fields = {
-            "consumerGroup": wanted.group.name,
-            "topic": wanted.topic,
+            "consumerGroup": receive.group.name,
+            "topic": receive.topic,
             "queueId": "-1",
             "maxMsgNums": str(min(request.batch_size, RECEIVE_BATCH)),
-            "invisibleTime": str(wanted.invisible_ms),
-            "pollTime": str(wanted.poll_ms),
+            "invisibleTime": str(invisible_ms),
+            "pollTime": str(poll_ms),
             "bornTime": str(self._state.clock()),
             "initMode": "1",
             "exp": expression.expression or "*",
             "expType": "SQL92" if expression.type == pb.SQL else "TAG",
-            "order": str(wanted.group.orderly).lower(),
+            "order": str(receive.group.orderly).lower(),
         }
         if request.HasField("attempt_id"):
             fields["attemptId"] = request.attempt_id
         return fields
 
-    # ---- the answer ----
-
-    def _answer(self, call: GrpcCall, caller: Caller, wanted: _Wanted, answer: RemotingCommand) -> None:
-        now_ms = self._state.clock()
+    def answer(self, receive: Receive, answer: RemotingCommand) -> None:
+        """Answer a receive's call with what its pop found."""
+        now_ms, call = self._state.clock(), receive.call
         if answer.code != ResponseCode.SUCCESS:
             end_empty(call, _empty_status(answer), now_ms)
             return
         records = b"".join([bytes(answer.body), *map(bytes, answer.body_slices)])
         broker = self._state.config.broker_name
-        popped = list(popped_messages(answer.ext_fields, records, wanted.group.name, broker))
+        popped = list(popped_messages(answer.ext_fields, records, receive.group.name, broker))
         if call.is_over:  # cancelled between the pop and its answer
             for _, handle in popped:
-                self._leases.give_back(caller, wanted.delivery(handle))
+                self._leases.give_back(receive.caller, receive.delivery(handle))
             return
         attempts = _order_attempts(answer.ext_fields)
         deliveries = deque(
             _Handed(stored, handle, _attempt(stored, handle, attempts))
             for stored, handle in popped
-            if self._is_deliverable(caller, wanted, stored, handle)
+            if self._is_deliverable(receive, stored, handle)
         )
         if not deliveries:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no match message"), now_ms)
             return
-        _Answer(self._state, self._leases, call, caller, wanted, deliveries).begin()
+        _Answer(self._state, self._leases, receive, deliveries).begin()
 
-    def _is_deliverable(self, caller: Caller, wanted: _Wanted, stored: StoredMessage, handle: ReceiptHandle) -> bool:
+    def _is_deliverable(self, receive: Receive, stored: StoredMessage, handle: ReceiptHandle) -> bool:
         """Whether a message is for the client; one of another tag is acked, one without an attempt left is a dead letter."""
-        if wanted.tags and stored.properties.get(_TAG_PROPERTY) not in wanted.tags:
-            self._leases.settle(caller, wanted.delivery(handle))
+        if receive.tags and stored.properties.get(_TAG_PROPERTY) not in receive.tags:
+            self._leases.settle(receive.caller, receive.delivery(handle))
             return False
-        if stored.reconsume_times >= attempts_max(wanted.group) and not handle.is_order:
-            self._leases.bury(caller, wanted.delivery(handle), stored.physical_offset)
+        if stored.reconsume_times >= attempts_max(receive.group) and not handle.is_order:
+            self._leases.bury(receive.caller, receive.delivery(handle), stored.physical_offset)
             return False
         return True
-
-
-class WaitingFilters:
-    """Characters of the long filters of waiting requests, by connection; short ones are shared."""
-
-    def __init__(self) -> None:
-        self._characters: Counter[GrpcConnection] = Counter()
-        self._waiting: dict[CallPeer, tuple[GrpcConnection, int]] = {}
-
-    def add(self, peer: CallPeer, connection: GrpcConnection, characters: int) -> bool:
-        """Count a filter; False when those of others leave no room for it. The pop refuses one that is too long alone."""
-        if not REMEMBERED_CHARS_MAX < characters <= FILTERS_CHARS_MAX:
-            return True
-        if self._characters[connection] + characters > FILTERS_CHARS_MAX:
-            return False
-        self._characters[connection] += characters
-        self._waiting[peer] = connection, characters
-        return True
-
-    def remove(self, peer: CallPeer) -> None:
-        """Count a filter no more; does nothing for one that is not counted."""
-        connection, characters = self._waiting.pop(peer, (None, 0))
-        if connection is None:
-            return
-        self._characters[connection] -= characters
-        if not self._characters[connection]:
-            del self._characters[connection]
 
 
 class _Handed(NamedTuple):
@@ -215,14 +256,16 @@ class _Answer:
 
     state: BrokerState
     leases: Leases
-    call: GrpcCall
-    caller: Caller
-    wanted: _Wanted
+    receive: Receive
     left: deque[_Handed]
     handles: list[str] = field(default_factory=list)
     """Of messages that were sent."""
     is_whole: bool = False
     """Whether the last piece, the time, was sent."""
+
+    @property
+    def call(self) -> GrpcCall:
+        return self.receive.call
 
     def begin(self) -> None:
         self.call.unread = self._unread
@@ -242,34 +285,40 @@ class _Answer:
             _end(self.call, self.state.clock())
 
     def _message(self, handed: _Handed) -> pb.Message:
-        wanted, now_ms = self.wanted, self.state.clock()
+        receive, now_ms = self.receive, self.state.clock()
         text = handle_text(handed.handle, handed.stored.physical_offset)
         self.handles.append(text)
-        if wanted.request.auto_renew:
-            self.leases.keep(Renewal(wanted.client, text, wanted.delivery(handed.handle), now_ms))
-        return outgoing(handed.stored, wanted.topic, now_ms=now_ms, receipt_handle=text, attempt=handed.attempt)
+        if receive.auto_renew:
+            self.leases.keep(Renewal(receive.client, text, receive.delivery(handed.handle), now_ms))
+        return outgoing(handed.stored, receive.topic, now_ms=now_ms, receipt_handle=text, attempt=handed.attempt)
 
     def _unread(self, unsent: int) -> None:
         messages = unsent - 1 if self.is_whole else unsent
-        self.leases.unread(self.caller, self.wanted.group.name, self.wanted.topic, self.handles, messages)
+        receive = self.receive
+        self.leases.unread(receive.caller, receive.group.name, receive.topic, self.handles, messages)
         self._give_back_left()
 
     def _give_back_left(self) -> None:
         while self.left:
-            self.leases.give_back(self.caller, self.wanted.delivery(self.left.popleft().handle))
+            self.leases.give_back(self.receive.caller, self.receive.delivery(self.left.popleft().handle))
+
+
+@lru_cache(_TAGS_KEPT)
+def _tags(expression: str) -> frozenset[str]:
+    return frozenset(tag.strip() for tag in expression.split("||") if tag.strip())
 
 
 def _attempt(stored: StoredMessage, handle: ReceiptHandle, attempts: dict[tuple[int, int], int]) -> int | None:
     return attempts.get((stored.queue_id, stored.queue_offset), 0) + 1 if handle.is_order else None
 
 
-def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageRequest) -> int:
+def _poll_ms(call: GrpcCall, caller: Caller, client: GrpcClient, request: pb.ReceiveMessageRequest) -> int:
     """How long a request may wait for a message.
 
     Raises:
         CallRefusedError: Its client gives up too soon.
     """
-    left_ms = math.inf if math.isinf(caller.deadline) else (caller.deadline - asyncio.get_running_loop().time()) * 1000
+    left_ms = math.inf if math.isinf(call.deadline) else (call.deadline - asyncio.get_running_loop().time()) * 1000
     if request.HasField("long_polling_timeout"):
         wanted_ms: float = ms_of(request.long_polling_timeout)
     else:
@@ -280,7 +329,7 @@ def _poll_ms(caller: Caller, client: GrpcClient, request: pb.ReceiveMessageReque
         is_new = bool(caller.sdk_version) and _version(caller.sdk_version) >= _version(_SINCE_POLLING_CODE)
         text = "The deadline time remaining is not enough for polling, please check network condition"
         refuse(pb.ILLEGAL_POLLING_TIME if is_new else pb.BAD_REQUEST, text)
-    return int(min(poll_ms, left_ms - EARLY_MS))
+    return int(min(poll_ms, left_ms - EARLY_MS, CROWDED_POLL_MS if call.connection.is_crowded else poll_ms))
 
 
 def _version(text: str) -> tuple[int, ...]:

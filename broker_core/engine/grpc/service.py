@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
@@ -15,13 +16,13 @@ from google.protobuf.message import DecodeError, Message
 from broker_core.engine.acl.access_control import AccessControl
 from broker_core.engine.acl.accounts import Permission
 from broker_core.engine.acl.needs import Need, Needs
-from broker_core.engine.grpc.bridge import Bridge, CallPeer
+from broker_core.engine.grpc.bridge import Bridge
 from broker_core.engine.grpc.caller import Caller, header_text, language_of, signature_of
 from broker_core.engine.grpc.clients import GrpcClients
 from broker_core.engine.grpc.leases import Leases
 from broker_core.engine.grpc.outcome import OK, CallRefusedError, refuse
 from broker_core.engine.grpc.recalls import Recalls
-from broker_core.engine.grpc.receives import Receives, end_empty
+from broker_core.engine.grpc.receives import Receive, Receives, end_empty
 from broker_core.engine.grpc.routes import Routes
 from broker_core.engine.grpc.sends import Sends
 from broker_core.engine.grpc.telemetry import TelemetryStream
@@ -119,10 +120,10 @@ class GrpcService:
         self.leases.renewals.stop()
         self.clients.remove_all()
 
-    def forget(self, peer: CallPeer) -> None:
-        """Drop the held request of a call that is cancelled."""
-        self._dispatcher.pop.forget(peer)
-        self._receives.forget(peer)
+    def forget(self, receive: Receive) -> None:
+        """Drop a receive that waits, because its call is cancelled."""
+        receive.is_over = True
+        self._dispatcher.pop.forget(receive)
 
     def caller(self, call: GrpcCall) -> Caller:
         """Who makes a call.
@@ -136,7 +137,6 @@ class GrpcService:
             connection=call.connection,
             language=language_of(metadata),
             sdk_version=header_text(metadata, "x-mq-client-version"),
-            deadline=call.deadline,
         )
         if self._access is not None and not self._access.is_open_to(caller.address):
             signature = signature_of(metadata)
@@ -158,7 +158,7 @@ class GrpcService:
         if fault is not None:
             refuse(pb.UNAUTHORIZED, fault)
 
-    def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> CallPeer | None:
+    def receive(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> Receive | None:
         topic, group = request.message_queue.topic.name, request.group.name
         self.check(caller, (Need(topic, False, _SUB), Need(group, True, _SUB)))
         return self._receives.receive(call, caller, request)
@@ -178,6 +178,8 @@ class GrpcService:
 
 class _Unary:
     """A call with one request and one reply."""
+
+    __slots__ = ("_call", "_is_served", "_method", "_service")
 
     def __init__(self, service: GrpcService, call: GrpcCall, method: _Method) -> None:
         self._service = service
@@ -221,30 +223,37 @@ class _Unary:
 
 
 class _Receive:
-    """A receive, which may wait."""
+    """A receive, which may wait: for the settings of its client, until the client has read, for a message."""
+
+    __slots__ = ("_call", "_has_request", "_service", "_stop_waiting", "_waiting")
 
     def __init__(self, service: GrpcService, call: GrpcCall) -> None:
         self._service = service
         self._call = call
-        self._peer: CallPeer | None = None
-        self._request: pb.ReceiveMessageRequest | None = None
+        self._waiting: Receive | None = None
+        self._has_request = False
         self._stop_waiting: Callable[[], None] = _do_nothing
 
     def message(self, data: bytes) -> None:
-        if self._request is not None:
+        if self._has_request:
             return
+        self._has_request = True
         try:
-            self._request = pb.ReceiveMessageRequest.FromString(data)
+            request = pb.ReceiveMessageRequest.FromString(data)
         except DecodeError:
             self._call.finish(GrpcStatus.INTERNAL, "the request cannot be read")
             return
         client_id = header_text(self._call.metadata, "x-mq-client-id")
         if not client_id or self._service.clients.find(client_id) is not None:
-            self._serve()
+            self._serve(request)
             return
         # The settings of a client travel on another stream, and may arrive after its first receive.
-        cancel = self._service.clients.when_announced(client_id, self._serve)
-        timer = asyncio.get_running_loop().call_later(_SETTINGS_SECONDS, self._serve)
+        if not self._call.hold(len(data)):
+            self._refuse_waiting()
+            return
+        serve = partial(self._serve, request)
+        cancel = self._service.clients.when_announced(client_id, serve)
+        timer = asyncio.get_running_loop().call_later(_SETTINGS_SECONDS, serve)
 
         def stop() -> None:
             cancel()
@@ -252,28 +261,33 @@ class _Receive:
 
         self._stop_waiting = stop
 
-    def _serve(self) -> None:
+    def _serve(self, request: pb.ReceiveMessageRequest) -> None:
         self._stop_waiting()
         self._stop_waiting = _do_nothing
-        assert self._request is not None
         if self._call.connection.reads_slowly:
-            self._call.connection.when_read(self._call, self._serve)
+            if self._call.hold(request.ByteSize()):
+                self._call.connection.when_read(self._call, partial(self._serve, request))
+            else:
+                self._refuse_waiting()
             return
         try:
             caller = self._service.caller(self._call)
-            self._peer = self._service.receive(self._call, caller, self._request)
+            self._waiting = self._service.receive(self._call, caller, request)
         except CallRefusedError as error:
             self._service.refuse_receive(self._call, error.status)
 
+    def _refuse_waiting(self) -> None:
+        text = "the requests that wait on this connection are too long together"
+        self._service.refuse_receive(self._call, pb.Status(code=pb.TOO_MANY_REQUESTS, message=text))
+
     def ended(self) -> None:
-        if self._request is None:
+        if not self._has_request:
             self._call.finish(GrpcStatus.INTERNAL, "the call has no request")
 
     def cancelled(self) -> None:
         self._stop_waiting()
-        if self._peer is not None:
-            self._service.forget(self._peer)
-            self._peer.answered = None
+        if self._waiting is not None:
+            self._service.forget(self._waiting)
 
 
 def _do_nothing() -> None:
@@ -282,6 +296,8 @@ def _do_nothing() -> None:
 
 class _Telemetry:
     """A telemetry stream, whose every command is signed like a call."""
+
+    __slots__ = ("_call", "_service", "_stream")
 
     def __init__(self, service: GrpcService, call: GrpcCall) -> None:
         self._service = service

@@ -16,6 +16,8 @@ from broker_core.transport.grpc_connection import GrpcCall
 
 _AGAIN_SECONDS: Final = 1.0
 """A Node client can lose the first settings of a stream; it gets them again (docs/spec/grpc.md §6.1)."""
+_TIMES_HELD, _ENTRY_BYTES = 4, 512
+"""Settings take so many times their encoded size, and so many bytes for each topic, with the entries that they make."""
 
 
 class TelemetryStream:
@@ -24,11 +26,13 @@ class TelemetryStream:
         self._caller = caller
         self._clients = clients
         self._has_settings = False
+        self._held_bytes = 0
+        """That its settings take."""
         self._again: asyncio.TimerHandle | None = None
 
     def command(self, command: pb.TelemetryCommand) -> bool:
-        """Send a command; False when the stream has ended."""
-        return self._call.send(command.SerializeToString())
+        """Send a command; False when the stream has ended, or its client reads slowly."""
+        return not self._call.connection.reads_slowly and self._call.send(command.SerializeToString())
 
     def message(self, data: bytes) -> None:
         try:
@@ -47,6 +51,13 @@ class TelemetryStream:
             client.verified(command.status, command.verify_message_result)
 
     def _take_settings(self, settings: pb.Settings) -> None:
+        entries = len(settings.publishing.topics) + len(settings.subscription.subscriptions)
+        held_bytes = settings.ByteSize() * _TIMES_HELD + entries * _ENTRY_BYTES
+        if not self._call.hold(held_bytes - self._held_bytes):
+            self._call.finish(GrpcStatus.RESOURCE_EXHAUSTED, "the settings name more topics than a connection has room for")
+            self._ended()
+            return
+        self._held_bytes = held_bytes
         try:
             reply = self._clients.announce(self._caller, settings, self)
         except CallRefusedError as error:

@@ -21,13 +21,20 @@ _ADDRESSES_MAX = 16_384
 class Peer(Protocol):
     """A client's connection: `broker_core.transport.connection.Connection`, or a recorder in tests. Hashable by identity."""
 
-    language: LanguageCode
     version: int
     serialize_type: SerializeType
 
     @property
+    def language(self) -> LanguageCode:
+        """Of its SDK."""
+
+    @property
     def remote_address(self) -> str:
         """``host:port`` of the client."""
+
+    @property
+    def reads_slowly(self) -> bool:
+        """Whether much of what it was sent waits for it to read."""
 
     def send(self, command: RemotingCommand) -> bool:
         """Send a response; False when the connection has ended."""
@@ -56,6 +63,13 @@ class Peer(Protocol):
 class UnpacedPeer:
     """The part of a peer that sends no more than is taken: one request at a time, or what the windows of HTTP/2 allow."""
 
+    __slots__ = ()
+
+    @property
+    def reads_slowly(self) -> bool:
+        """It does not, as far as is known here."""
+        return False
+
     def slow_down(self) -> None:
         """Do nothing."""
 
@@ -69,6 +83,7 @@ class UnpacedPeer:
 class FramePeer(Peer, Protocol):
     """A connection that takes answers as bytes, and counts the requests that are served from bytes."""
 
+    language: LanguageCode
     requests_in: int
 
     def send_frame(self, frame: bytes) -> bool:

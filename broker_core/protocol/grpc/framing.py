@@ -15,6 +15,10 @@ from urllib.parse import quote
 from broker_core.protocol.http2.header_blocks import literal
 
 PREFIX: Final = Struct(">BI")
+CALLER_HEADERS: Final = frozenset(
+    ("x-mq-client-id", "x-mq-client-version", "x-mq-language", "user-agent", "authorization", "x-mq-date-time")
+)
+"""Headers that tell who makes a call (docs/spec/grpc.md §2.3, §2.4)."""
 _UNIT_SECONDS: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _TIMEOUT_DIGITS_MAX: Final = 8
 _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")

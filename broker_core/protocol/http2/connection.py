@@ -65,25 +65,28 @@ class Http2Limits:
     """Bounds of one connection.
 
     Attributes:
-        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings.
+        held_bytes_max: What open calls take: `stream_bytes` each, and what `Http2Connection.hold` is told of.
+        stream_bytes: Memory of a call that waits, with all that its user keeps for it.
+        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings. All of them leave
+            a part of ``held_bytes_max`` for what calls hold beside.
         window_bytes: Bytes that the peer may send before we allow more, for the connection and for a stream that is widened.
         first_window_bytes: Likewise, for each other stream; at most the protocol's default, which holds for what the peer sends
             before it knows this.
         header_block_bytes_max: Encoded header block, all frames together.
         header_list_bytes_max: Decoded headers.
-        literals_bytes_max: Texts in the headers of all open calls that are not in the table of headers.
         resets_max: Streams that the peer resets, less the calls that ended otherwise; more is an attack (rapid reset).
         control_frames_max: Frames that need no request (PING, SETTINGS, PRIORITY, empty DATA), less the calls that began
             and what `Http2Connection.forgive` takes off.
         unsent_bytes_max: Bytes of answers that wait for the peer's windows.
     """
 
-    streams_max: int = 1_000
+    held_bytes_max: int = 704 * 1024
+    stream_bytes: int = 1_280
+    streams_max: int = 400
     window_bytes: int = 1 << 20
-    first_window_bytes: int = 16 * 1024
+    first_window_bytes: int = 8 * 1024
     header_block_bytes_max: int = 16 * 1024
     header_list_bytes_max: int = 16 * 1024
-    literals_bytes_max: int = 512 * 1024
     resets_max: int = 1_000
     control_frames_max: int = 1_000
     unsent_bytes_max: int = 64 * 1024 * 1024
@@ -97,26 +100,27 @@ class Stream:
         owner: What the user of the connection keeps beside it.
         is_open_there: Whether the client may send more.
         is_open_here: Whether we may send more.
+        held_bytes: What it takes of ``held_bytes_max``.
     """
 
     __slots__ = (
-        "id", "is_open_here", "is_open_there", "literal_bytes", "owner", "receive_window", "send_window", "trailers",
+        "held_bytes", "id", "is_open_here", "is_open_there", "owner", "receive_window", "send_window", "trailers",
         "unallowed", "unsent", "window_bytes",
     )  # fmt: skip
 
-    def __init__(self, stream_id: int, window_bytes: int, send_window: int, literal_bytes: int) -> None:
+    def __init__(self, stream_id: int, window_bytes: int, send_window: int, held_bytes: int) -> None:
         self.id = stream_id
         self.owner: object = None
         self.window_bytes = window_bytes
         """Of the peer, when all that it sent is consumed."""
         self.receive_window = window_bytes
         self.send_window = send_window
-        self.literal_bytes = literal_bytes
+        self.held_bytes = held_bytes
         self.unallowed = 0
         """Consumed bytes that the peer was not yet allowed to send again."""
         self.is_open_there = True
         self.is_open_here = True
-        self.unsent: list[memoryview] = []
+        self.unsent: list[memoryview] | None = None
         """Data that waits for the windows."""
         self.trailers: bytes | None = None
         """Header block that ends the stream behind the unsent data."""
@@ -173,7 +177,7 @@ class Http2Connection:
         self._waiting: dict[int, Stream] = {}
         """Streams with unsent data."""
         self._unsent_bytes = 0
-        self._literal_bytes = 0
+        self._held_bytes = 0
         self._resets = 0
         self._control_frames = 0
         self._is_leaving = False
@@ -339,22 +343,30 @@ class Http2Connection:
 
     def _open(self, stream_id: int, headers: Headers, *, is_end: bool) -> None:
         self._last_stream = stream_id
-        limits, literal_bytes = self._limits, self._decoder.literal_bytes
+        limits = self._limits
         streams_max = limits.streams_max if self._is_known else min(limits.streams_max, EARLY_STREAMS_MAX)
-        is_full = len(self.streams) >= streams_max
-        if is_full or self._is_leaving or self._literal_bytes + literal_bytes > limits.literals_bytes_max:
+        is_full = len(self.streams) >= streams_max or self._held_bytes + limits.stream_bytes > limits.held_bytes_max
+        if is_full or self._is_leaving:
             self._reset_here.append(stream_id)
             self.out.append(reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         self._control_frames = max(self._control_frames - 1, 0)
-        self._literal_bytes += literal_bytes
-        stream = Stream(stream_id, limits.first_window_bytes, self._stream_window, literal_bytes)
+        self._held_bytes += limits.stream_bytes
+        stream = Stream(stream_id, limits.first_window_bytes, self._stream_window, limits.stream_bytes)
         if not self._is_known:
             stream.receive_window = max(stream.receive_window, WINDOW_DEFAULT)
         self.streams[stream_id] = stream
         self._events.request(stream, headers)
-        if is_end:
+        if is_end and stream_id in self.streams:
             self._end_there(stream)
+
+    def hold(self, stream: Stream, size: int) -> bool:
+        """Note that an open call takes more memory, until it ends; False beyond ``held_bytes_max``. Negative for less."""
+        if size > self._limits.held_bytes_max - self._held_bytes:
+            return False
+        stream.held_bytes += size
+        self._held_bytes += size
+        return True
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
@@ -519,6 +531,8 @@ class Http2Connection:
         self._unsent_bytes += size
         if self._unsent_bytes > self._limits.unsent_bytes_max:
             raise _broken(ErrorCode.ENHANCE_YOUR_CALM, f"{self._unsent_bytes:,} bytes wait for it to read")
+        if stream.unsent is None:
+            stream.unsent = []
         stream.unsent.append(memoryview(data))
         self._waiting[stream.id] = stream
         self._send_stream(stream)
@@ -606,14 +620,14 @@ class Http2Connection:
 
     def _drop(self, stream: Stream) -> None:
         stream.is_open_here = stream.is_open_there = False
-        self._unsent_bytes -= sum(map(len, stream.unsent))
-        stream.unsent.clear()
+        self._unsent_bytes -= sum(map(len, stream.unsent or ()))
+        stream.unsent = None
         self._forget_if_ended(stream)
 
     def _forget_if_ended(self, stream: Stream) -> None:
         if not stream.is_open_here and not stream.is_open_there:
             if self.streams.pop(stream.id, None) is not None:
-                self._literal_bytes -= stream.literal_bytes
+                self._held_bytes -= stream.held_bytes
             self._waiting.pop(stream.id, None)
 
 

@@ -58,8 +58,9 @@ def _code_tree() -> tuple[list[list[int]], frozenset[int]]:
 
 
 _TREE, _ENDS = _code_tree()
+_STEPS_MAX: Final = 16_384
 _steps: dict[int, tuple[str, int]] = {}
-"""Characters and next node by ``node << 8 | byte``, made as they occur: 65,536 at most."""
+"""Characters and next node by ``node << 8 | byte``, made as they occur: 4 MiB at most. Texts of SDKs need some thousands."""
 
 
 def _step(key: int) -> tuple[str, int]:
@@ -71,7 +72,8 @@ def _step(key: int) -> tuple[str, int]:
         if node < 0:
             text += chr(~node)
             node = 0
-    _steps[key] = text, node
+    if len(_steps) < _STEPS_MAX:
+        _steps[key] = text, node
     return text, node
 
 
@@ -99,8 +101,6 @@ class HeaderDecoder:
         """The table, newest last."""
         self._bytes = 0
         self._bytes_max = TABLE_BYTES
-        self.literal_bytes = 0
-        """Texts that the last block had itself."""
 
     def decode(self, block: bytes) -> list[Header]:
         """Names and values of a block; raises `CodecError`, after which the connection cannot go on."""
@@ -145,7 +145,6 @@ class HeaderDecoder:
                 if self._bytes > self._bytes_max:
                     self._evict()
             found.append(header)
-        self.literal_bytes = literals
         return literals + len(found) * ENTRY_BYTES
 
     def _entry(self, index: int) -> Header:

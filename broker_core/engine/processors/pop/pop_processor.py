@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
 from broker_core.config import BrokerConfig
 from broker_core.engine.processors.pop.handle import QueueOf
@@ -30,6 +31,8 @@ from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, FLAG_RETR
 
 LOOK_MS = 800
 """Time between two looks for messages that became visible (``popLongPollingForceNotifyInterval``)."""
+
+_NAMES_KEPT = 1_024
 
 NO_FIELDS = {"popTime": "0", "invisibleTime": "0", "reviveQid": "0", "restNum": "0"}
 """Fields of a refusal. A Java client reads them whatever the code is."""
@@ -112,18 +115,18 @@ class PopProcessor:
     def _retry_topics(self, request: PopRequest) -> list[str]:
         """The names of new retries first. Those of a time with ``enableRetryTopicV2`` are read after it too."""
         config = self._state.config
-        old, new = (pop_retry_topic(request.group, request.topic, flag=flag) for flag in (FLAG_RETRY_V1, FLAG_RETRY_V2))
+        old, new = _retry_names(request.group, request.topic)
         if config.pop_retry_topic_v2:
             return [new, old] if config.pop_read_retry_topic_v1 else [new]
         return [old, new] if new in self._state.topics else [old]
 
     def _found(self, request: PopRequest, answer: PopAnswer) -> RemotingCommand:
         fields = self._fields(request, answer)
-        return request.command.reply(ResponseCode.SUCCESS, GetStatus.FOUND.value, fields, body_slices=answer.records)
+        return request.reply(ResponseCode.SUCCESS, GetStatus.FOUND.value, fields, body_slices=answer.records)
 
     def _empty(self, request: PopRequest, answer: PopAnswer, code: ResponseCode) -> RemotingCommand:
         self._state.counters.get_missed += 1
-        return request.command.reply(code, GetStatus.NO_MESSAGE_IN_QUEUE.value, self._fields(request, answer))
+        return request.reply(code, GetStatus.NO_MESSAGE_IN_QUEUE.value, self._fields(request, answer))
 
     @staticmethod
     def _fields(request: PopRequest, answer: PopAnswer) -> dict[str, str]:
@@ -172,7 +175,7 @@ class PopProcessor:
     # ---- holding ----
 
     def _hold(self, peer: Peer, request: PopRequest, retry_ms: int, holds: PopHolds) -> bool:
-        topics = (request.topic,) if request.order else (request.topic, *self._retry_topics(request))
+        topics = (request.topic,) if request.order else _same((request.topic, *self._retry_topics(request)))
         return holds.hold(
             HeldPop(
                 peer,
@@ -194,9 +197,19 @@ class PopProcessor:
             return  # no pop reads it
         for held in self.notices.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
             self._notify(held)
-        for held in self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code):
+        for held in self._wakened(arrival):
             # The others had nothing when it was held. Queues popped in order may have been freed since.
             self._try(held, None if held.request.order else ((arrival.topic, arrival.queue_id),))
+
+    def _wakened(self, arrival: Arrival) -> list[HeldPop]:
+        """Requests that a message wakes. Those of slow readers end without it: their answers would fill the memory."""
+        while True:
+            found = self.holds.wakened(arrival.topic, arrival.queue_id, arrival.tags_code)
+            slow = [held for held in found if held.peer.reads_slowly]
+            if not slow:
+                return found
+            for held in slow:
+                self._give_up(held)
 
     def freed(self, topic: str, group: str) -> None:
         """Answer a group's held requests if its orderly pops are no longer blocked, else note when they will not be."""
@@ -242,6 +255,9 @@ class PopProcessor:
     def _try(self, held: HeldPop, queues: Iterable[tuple[str, int]] | None = None) -> None:
         """Answer a held request if there is a message in one of some queues, by default in all of its."""
         request: PopRequest = held.request
+        if held.peer.reads_slowly:
+            self._give_up(held)
+            return
         answer = self._collect(request, self.queues(request) if queues is None else queues)
         if answer.records:
             self._answer(self.holds, held, self._found(request, answer))
@@ -266,6 +282,18 @@ class PopProcessor:
             held.peer.send(response)
 
 
+@lru_cache(maxsize=_NAMES_KEPT)
+def _retry_names(group: str, topic: str) -> tuple[str, str]:
+    """A group's retry topics of a topic: of version 1, of version 2."""
+    return pop_retry_topic(group, topic, flag=FLAG_RETRY_V1), pop_retry_topic(group, topic, flag=FLAG_RETRY_V2)
+
+
+@lru_cache(maxsize=_NAMES_KEPT)
+def _same(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names: requests that wait for the same topics share them."""
+    return names
+
+
 def _notified(request: PopRequest, *, has_message: bool, full: bool = False) -> RemotingCommand:
     fields = {"hasMsg": str(has_message).lower(), "pollingFull": str(full).lower()}
-    return request.command.reply(ext_fields=fields)
+    return request.reply(fields=fields)

@@ -5,6 +5,7 @@ Source: docs/spec/remoting.md §2.6.1, docs/spec/broker.md §6.7; remarks of 5.3
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
@@ -19,11 +20,11 @@ from broker_core.engine.tables.peer import Peer
 from broker_core.engine.tables.state import BrokerState
 from broker_core.errors import CodecError, RequestRefusedError
 from broker_core.protocol.admin.topics import PERM_READ, TopicConfig
-from broker_core.protocol.codes import ResponseCode
+from broker_core.protocol.codes import ResponseCode, SerializeType
 from broker_core.protocol.fields import bool_field, int_field, long_field, text_field
 from broker_core.protocol.filter.evaluator import compile_filter
 from broker_core.protocol.filter.rejection import TAG
-from broker_core.protocol.frame import RemotingCommand
+from broker_core.protocol.frame import Buffer, RemotingCommand, reply_to
 from broker_core.protocol.message.receipt_handle import FLAG_RETRY_V1, pop_retry_topic
 from broker_core.protocol.names import FAQ_URL
 from broker_core.protocol.subscription import parse_subscription
@@ -43,8 +44,8 @@ _PARSED_EXPRESSIONS = 4096
 REMEMBERED_CHARS_MAX = 256
 """Longer expressions are parsed for each request, because they could fill the memory."""
 
-_REQUEST_BYTES, _FIELD_BYTES, _CHAR_BYTES = 2_048, 224, 2
-"""Bytes of a held request, of each of its fields beside the text, and of a character of the text."""
+_HELD_BYTES = 1_024
+"""Of a held request with its entries in the tables, beside its texts and its filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,16 @@ class PopRequest:
     """A request that passed all checks.
 
     Attributes:
+        opaque, serialize_type: Of its command, which is not kept, because a request may wait for long.
         queue_id: Queue, -1 for any.
         count_max: Messages at most.
         from_min: Whether a group without an offset begins with the oldest message, else with the newest.
         attempt_id: Equal in a repetition of an orderly pop.
+        wanted_bytes: Estimated memory of a filter that it shares with no other.
     """
 
-    command: RemotingCommand
+    opaque: int
+    serialize_type: SerializeType
     group: str
     topic: str
     queue_id: int
@@ -69,15 +73,23 @@ class PopRequest:
     order: bool = False
     attempt_id: str | None = None
     wanted: MessageFilter = EVERYTHING
+    wanted_bytes: int = 0
 
     @property
     def size(self) -> int:
         """Approximate bytes while held."""
-        fields = self.command.ext_fields
-        chars = sum(map(len, fields.values()))
-        expression = fields.get("exp") or ""
-        own_filter = filter_bytes(expression, fields.get("expType")) if len(expression) > REMEMBERED_CHARS_MAX else 0
-        return _REQUEST_BYTES + _FIELD_BYTES * len(fields) + _CHAR_BYTES * chars + len(self.command.body) + own_filter
+        return _HELD_BYTES + 3 * len(self.group + self.topic) + 4 * len(self.attempt_id or "") + self.wanted_bytes
+
+    def reply(
+        self,
+        code: int = ResponseCode.SUCCESS,
+        remark: str | None = None,
+        fields: dict[str, str] | None = None,
+        *,
+        body_slices: Sequence[Buffer] = (),
+    ) -> RemotingCommand:
+        """Its answer."""
+        return reply_to(self.opaque, self.serialize_type, code, remark, fields, body_slices=body_slices)
 
 
 def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -100,8 +112,10 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         remark = f"the broker[{host}] pop message's invisibleTime is {invisible_ms} ms, allowed are 0 to {INVISIBLE_MS_MAX}"
         refuse(ResponseCode.INVALID_PARAMETER, remark)
     check_queue(state, peer, group, topic, queue_id)
+    is_order = bool_field(fields, "order")
     request = PopRequest(
-        command=command,
+        opaque=command.opaque,
+        serialize_type=command.serialize_type,
         group=group,
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
@@ -109,19 +123,26 @@ def parse_pop(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRe
         invisible_ms=invisible_ms,
         deadline_ms=deadline_ms,
         from_min=int_field(fields, "initMode", INIT_MIN) == INIT_MIN,
-        order=bool_field(fields, "order"),
-        attempt_id=fields.get("attemptId") or None,
+        order=is_order,
+        attempt_id=(fields.get("attemptId") or None) if is_order else None,
         wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+        wanted_bytes=own_filter_bytes(fields),
     )
-    _check_filter(request)
+    _check_filter(request, fields)
     return request
 
 
-def _check_filter(request: PopRequest) -> None:
+def _check_filter(request: PopRequest, fields: Mapping[str, str]) -> None:
     """Refuse a filter with which a request cannot wait. Answered as full, a client would repeat it at once and without end."""
-    characters = len(request.command.ext_fields.get("exp") or "")
-    if characters > REMEMBERED_CHARS_MAX and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
+    if request.wanted_bytes and request.deadline_ms and request.size > HELD_BYTES_PER_PEER_MAX:
+        characters = len(fields["exp"])
         raise _parse_failed(f"a filter of {characters:,} characters is too long for a request that waits: shorten it")
+
+
+def own_filter_bytes(fields: Mapping[str, str]) -> int:
+    """Estimated memory of a request's filter; 0 for a short one, which requests share."""
+    expression = fields.get("exp") or ""
+    return filter_bytes(expression, fields.get("expType")) if len(expression) > REMEMBERED_CHARS_MAX else 0
 
 
 def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopRequest:
@@ -136,17 +157,20 @@ def parse_notification(state: BrokerState, peer: Peer, command: RemotingCommand)
     deadline_ms = _deadline(state, command, "notification")
     _check_readable(state)
     check_queue(state, peer, group, topic, queue_id)
+    is_order = bool_field(fields, "order")
     request = PopRequest(
-        command=command,
+        opaque=command.opaque,
+        serialize_type=command.serialize_type,
         group=group,
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),
         deadline_ms=deadline_ms,
-        order=bool_field(fields, "order"),
-        attempt_id=fields.get("attemptId") or None,
+        order=is_order,
+        attempt_id=(fields.get("attemptId") or None) if is_order else None,
         wanted=_wanted(state, topic, fields.get("exp"), fields.get("expType")),
+        wanted_bytes=own_filter_bytes(fields),
     )
-    _check_filter(request)
+    _check_filter(request, fields)
     return request
 
 
@@ -162,7 +186,8 @@ def parse_peek(state: BrokerState, peer: Peer, command: RemotingCommand) -> PopR
     _check_readable(state)
     check_queue(state, peer, group, topic, queue_id)
     return PopRequest(
-        command=command,
+        opaque=command.opaque,
+        serialize_type=command.serialize_type,
         group=group,
         topic=topic,
         queue_id=max(queue_id, ANY_QUEUE),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig, setting_text
+from broker_core.engine.grpc.receives import CROWDED_POLL_MS
 from broker_core.engine.nameserver.settings import NameServerSettings
 from broker_core.protocol.http2.connection import Http2Limits
-from broker_core.transport.message_room import FIRST_BYTES_MAX
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "broker.md"
 ROW = re.compile(r"\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([^|]*) ?\| (.*) \|")
@@ -49,8 +49,11 @@ def test_limits_of_connections():
     assert f"| frame | {limits.frame_bytes_max >> 20} MiB" in text
     assert f"| header | {limits.header_bytes_max >> 10} KiB" in text
     streams = Http2Limits()
-    assert f"{FIRST_BYTES_MAX >> 20} MiB of their first {streams.first_window_bytes >> 10} KiB" in text
-    assert f"gRPC connection | {streams.streams_max:,}, and {streams.literals_bytes_max >> 10} KiB of texts" in text
+    first = f"{streams.held_bytes_max >> 10} KiB for its open calls, their first {streams.first_window_bytes >> 10} KiB"
+    assert first in text
+    assert f"calls of one gRPC connection | {streams.streams_max}; beyond {streams.streams_max * 3 // 4}, receives" in text
+    assert f"wait for {CROWDED_POLL_MS // 1000} s only" in text
+    assert f"does not read | {limits.unsent_bytes_high >> 10} KiB and a message" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text
     assert f"{limits.partial_bytes_free >> 10} KiB, more while the {limits.partial_bytes_max >> 20} MiB" in text
     assert f"from {limits.partial_bytes_in_memory >> 10} KiB on" in text

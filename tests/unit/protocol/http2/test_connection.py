@@ -292,13 +292,13 @@ def test_the_first_window_is_small_once_the_client_knows_it(is_known):
     peer = Peer()
     if is_known:
         peer.send(frame(FrameType.SETTINGS, Flag.ACK, 0))
-    peer.send(peer.headers(1), data(1, bytes(16_384)))
+    peer.send(peer.headers(1), data(1, bytes(8_192)))
     if is_known:
         with pytest.raises(Http2Error) as error:
             peer.send(data(1, b"1"))
         assert code_of(error) == ErrorCode.FLOW_CONTROL_ERROR
     else:
-        peer.send(data(1, bytes(16_384)), data(1, bytes(16_384)), data(1, bytes(16_383)))
+        peer.send(*(data(1, bytes(8_192)) for _ in range(6)), data(1, bytes(8_191)))
         assert 1 in peer.connection.streams
 
 

@@ -239,6 +239,16 @@ def test_one_message_wakes_one_pop_of_each_group(bench):
     assert [len(peer.sent) for peer in peers] == [1, 0, 1]
 
 
+def test_a_pop_of_a_slow_reader_ends_and_the_message_is_for_another(bench):
+    slow, other = RecordingPeer("10.0.0.7:1"), RecordingPeer("10.0.0.7:2")
+    held(bench, slow)
+    held(bench, other)
+    slow.reads_slowly = True
+    bench.put("T", 0, b"for the other")
+    assert [answer.code for answer in slow.sent] == [ResponseCode.POLLING_TIMEOUT]
+    assert [answer.code for answer in other.sent] == [ResponseCode.SUCCESS]
+
+
 def test_a_held_pop_waits_for_its_queue_and_its_tag(bench):
     peer = RecordingPeer()
     held(bench, peer, queueId=1, exp="B")
