@@ -27,6 +27,9 @@ class Incomplete(Hashable, Protocol):
     def hold(self, size: int) -> bool:
         """Note that it takes more memory of its connection, or less; False where that has no more."""
 
+    def hold_spare(self, size: int) -> bool:
+        """Likewise; False also where that would take the room for first bytes of other calls."""
+
     def room_granted(self) -> None:
         """There is room for the message that waited."""
 
@@ -69,7 +72,8 @@ class MessageRoom:
 
     def reserve(self, call: Incomplete, size: int) -> bool:
         """Take room for a whole message; False when there is none yet: `Incomplete.room_granted` is called when there is."""
-        if size <= SMALL_BYTES_MAX and self.hold(call, size):
+        if size <= SMALL_BYTES_MAX and call.hold_spare(size - self._held.get(call, 0)):
+            self._held[call] = size
             self._small.add(call)
             return True
         waiting = self._large.setdefault(call.connection, deque())

@@ -132,15 +132,15 @@ class GrpcBroker:
 
         return self.running.thread.call(count())
 
-    def last_deadline_ms(self) -> int:
-        """When the newest receive that waits is answered at the latest."""
+    def deadlines_ms(self) -> list[int]:
+        """When each receive that waits is answered at the latest, the oldest first."""
 
-        async def newest() -> int:
+        async def deadlines() -> list[int]:
             serving = self.running.broker._loaded
             assert serving is not None
-            return list(serving.dispatcher.pop.processor.holds)[-1].deadline_ms
+            return [held.deadline_ms for held in serving.dispatcher.pop.processor.holds]
 
-        return self.running.thread.call(newest())
+        return self.running.thread.call(deadlines())
 
     def connections(self) -> set[str]:
         """Addresses of the port's peers."""

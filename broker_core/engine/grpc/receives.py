@@ -150,7 +150,7 @@ class Receives:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
         size = own_filter_bytes(fields)
-        if size <= HELD_BYTES_PER_PEER_MAX and not call.hold(size):  # the pop refuses one that is too long alone
+        if size <= HELD_BYTES_PER_PEER_MAX and not call.hold_spare(size):  # the pop refuses one that is too long alone
             refuse(pb.TOO_MANY_REQUESTS, "the filters of the requests that wait on this connection are too long together")
         self._bridge.ask(receive, RequestCode.POP_MESSAGE, fields)
         return None if receive.is_over else receive

@@ -9,7 +9,7 @@ import pytest
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig, setting_text
 from broker_core.engine.grpc.receives import CROWDED_POLL_MS
 from broker_core.engine.nameserver.settings import NameServerSettings
-from broker_core.protocol.http2.connection import Http2Limits
+from broker_core.protocol.http2.connection import Http2Connection, Http2Limits
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "broker.md"
 ROW = re.compile(r"\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([^|]*) ?\| (.*) \|")
@@ -51,7 +51,8 @@ def test_limits_of_connections():
     streams = Http2Limits()
     first = f"{streams.held_bytes_max >> 10} KiB for its open calls, their first {streams.first_window_bytes >> 10} KiB"
     assert first in text
-    assert f"calls of one gRPC connection | {streams.streams_max}; beyond {streams.streams_max * 3 // 4}, receives" in text
+    told = Http2Connection(None, streams).further_streams
+    assert f"calls of one gRPC connection | {told}, more where they wait for messages: some 400" in text
     assert f"wait for {CROWDED_POLL_MS // 1000} s only" in text
     assert f"does not read | {limits.unsent_bytes_high >> 10} KiB and a message" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text

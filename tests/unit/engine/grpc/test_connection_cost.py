@@ -66,7 +66,7 @@ def waiting_receives(broker: GrpcBroker, peer: Http2Peer, calls: int = CALLS, *,
         text = f"{number:036}"
         own = {"x-mq-date-time": text, "authorization": text} if is_signed else {"x-mq-request-id": text}
         peer.call("ReceiveMessage", request, metadata(**own))
-    wait_until(lambda: broker.held() >= min(calls, 350))
+    wait_until(lambda: broker.held() >= min(calls, 300))
 
 
 def receives_with_long_filters(broker: GrpcBroker, peer: Http2Peer) -> None:
@@ -78,12 +78,12 @@ def receives_with_long_filters(broker: GrpcBroker, peer: Http2Peer) -> None:
 
 def half_messages(_broker: GrpcBroker, peer: Http2Peer) -> None:
     for _ in range(CALLS):
-        peer.begin("SendMessage", PREFIX.pack(0, MIB) + bytes(8_000), metadata(), is_end=False)
+        peer.begin("SendMessage", PREFIX.pack(0, MIB) + bytes(4_000), metadata(), is_end=False)
 
 
 def small_messages_without_end(_broker: GrpcBroker, peer: Http2Peer) -> None:
     for _ in range(CALLS):
-        peer.begin("SendMessage", PREFIX.pack(0, 8_100) + bytes(8_000), metadata(), is_end=False)
+        peer.begin("SendMessage", PREFIX.pack(0, 4_050) + bytes(4_000), metadata(), is_end=False)
 
 
 def long_headers(_broker: GrpcBroker, peer: Http2Peer) -> None:
