@@ -16,16 +16,30 @@ Answered = Callable[[RemotingCommand], None]
 VERSION: Final = RemotingCommand(0).version
 
 
-class CallPeer(UnpacedPeer):
-    """The other end of one request, as processors see it. A held request ends with its peer.
+class RequestPeer(UnpacedPeer):
+    """The other end of one request, as processors see it: it takes the answer and nothing else."""
+
+    __slots__ = ()
+    serialize_type = SerializeType.ROCKETMQ
+    version = VERSION
+
+    def send_oneway(self, _command: RemotingCommand) -> bool:
+        """Drop a notice: the client of the call gets it."""
+        return False
+
+    def ask(self, command: RemotingCommand, _timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
+        """Refuse: a call answers no requests."""
+        answered(WorkerError(f"a call answers no requests (code {command.code})"))
+
+
+class CallPeer(RequestPeer):
+    """Passes the answer on.
 
     Attributes:
         answered: Called once with the answer.
     """
 
     __slots__ = ("answered", "language", "remote_address")
-    serialize_type = SerializeType.ROCKETMQ
-    version = VERSION
 
     def __init__(self, address: str, language: LanguageCode, answered: Answered) -> None:
         self.remote_address = address
@@ -42,14 +56,6 @@ class CallPeer(UnpacedPeer):
 
     def send_now(self, command: RemotingCommand) -> bool:
         return self.send(command)
-
-    def send_oneway(self, _command: RemotingCommand) -> bool:
-        """Drop a notice: the client of the call gets it."""
-        return False
-
-    def ask(self, command: RemotingCommand, _timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
-        """Refuse: a call answers no requests."""
-        answered(WorkerError(f"a call answers no requests (code {command.code})"))
 
 
 class Bridge:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from broker_core.engine.grpc.bridge import VERSION, Bridge
+from broker_core.engine.grpc.bridge import Bridge, RequestPeer
 from broker_core.engine.grpc.caller import Caller
 from broker_core.engine.grpc.client import GrpcClient
 from broker_core.engine.grpc.clients import RECEIVE_BATCH, GrpcClients, attempts_max
@@ -26,12 +25,10 @@ from broker_core.engine.grpc.outgoing import outgoing, timestamp
 from broker_core.engine.grpc.renewals import INVISIBLE_MS, Renewal
 from broker_core.engine.processors.pop.pop_holds import HELD_BYTES_PER_PEER_MAX
 from broker_core.engine.processors.pop.request import REMEMBERED_CHARS_MAX, own_filter_bytes
-from broker_core.engine.tables.peer import UnpacedPeer
 from broker_core.engine.tables.state import BrokerState
-from broker_core.errors import OrbitError, WorkerError
 from broker_core.outside import whole_of
 from broker_core.protocol.admin.groups import GroupConfig
-from broker_core.protocol.codes import LanguageCode, RequestCode, ResponseCode, SerializeType
+from broker_core.protocol.codes import LanguageCode, RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.grpc.framing import GrpcStatus
@@ -56,7 +53,7 @@ _TAGS_KEPT: Final = 1_024
 """Short expressions whose tags are shared by the receives that wait."""
 
 
-class Receive(UnpacedPeer):
+class Receive(RequestPeer):
     """A checked receive, and the peer of its pop. Many wait at once, so it keeps no more than it needs.
 
     Attributes:
@@ -65,8 +62,6 @@ class Receive(UnpacedPeer):
     """
 
     __slots__ = ("_receives", "auto_renew", "call", "caller", "client", "group", "is_over", "tags", "topic")
-    serialize_type = SerializeType.ROCKETMQ
-    version = VERSION
 
     def __init__(
         self,
@@ -120,14 +115,6 @@ class Receive(UnpacedPeer):
         is_sent = self.send(command)
         self.call.connection.flush_now()
         return is_sent
-
-    def send_oneway(self, _command: RemotingCommand) -> bool:
-        """Drop a notice: the client of the call gets it."""
-        return False
-
-    def ask(self, command: RemotingCommand, _timeout_ms: int, answered: Callable[[RemotingCommand | OrbitError], None]) -> None:
-        """Refuse: a call answers no requests."""
-        answered(WorkerError(f"a call answers no requests (code {command.code})"))
 
 
 class Receives:

@@ -82,7 +82,7 @@ class Http2Limits:
     """
 
     held_bytes_max: int = 704 * 1024
-    stream_bytes: int = 1_280
+    stream_bytes: int = 1_408
     window_bytes: int = 1 << 20
     first_window_bytes: int = 4 * 1024
     header_block_bytes_max: int = 16 * 1024

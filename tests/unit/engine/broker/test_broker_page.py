@@ -52,9 +52,9 @@ def test_limits_of_connections():
     first = f"{streams.held_bytes_max >> 10} KiB for its open calls, their first {streams.first_window_bytes >> 10} KiB"
     assert first in text
     told = Http2Connection(None, streams).further_streams
-    assert f"calls of one gRPC connection | {told}, more where they wait for messages: some 400" in text
+    assert f"calls of one gRPC connection | {told}, more where they wait for messages: some 380" in text
     assert f"wait for {CROWDED_POLL_MS // 1000} s only" in text
-    assert f"does not read | {limits.unsent_bytes_high >> 10} KiB and a message" in text
+    assert f"does not read | {limits.unsent_bytes_high >> 10} KiB and an answer" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text
     assert f"{limits.partial_bytes_free >> 10} KiB, more while the {limits.partial_bytes_max >> 20} MiB" in text
     assert f"from {limits.partial_bytes_in_memory >> 10} KiB on" in text

@@ -1,4 +1,4 @@
-"""What one connection of gRPC costs, whatever it does: a mebibyte at most, beside one message."""
+"""What one connection of gRPC costs, whatever it does: a mebibyte at most, beside one message or answer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.engine.processors.pop.queue_reader import ANSWER_BYTES_MAX
 from broker_core.protocol.grpc import messaging_pb2 as pb
 from broker_core.protocol.grpc.framing import PREFIX
 from broker_core.protocol.http2.connection import Http2Limits
@@ -136,6 +137,19 @@ def test_a_receive_that_waits_takes_what_is_counted_for_it(broker):
     cost = cost_of(broker, partial(waiting_receives, calls=calls, is_signed=False), window=0)
     assert cost / calls < Http2Limits().stream_bytes
     wait_until(lambda: not broker.held())
+
+
+def test_of_answers_that_are_not_read_one_is_kept(broker, client):
+    topic = broker.topic("UnreadBatch", 4)
+    for _ in range(CALLS // 10):
+        assert client.send(message(topic, body=bytes(BODY_BYTES // 4))).status.code == pb.OK
+
+    def attack(_broker: GrpcBroker, peer: Http2Peer) -> None:
+        for _ in range(100):
+            peer.call("ReceiveMessage", receive_request("Costs", topic, poll=20), metadata())
+        assert peer.answers(1)
+
+    assert cost_of(broker, attack, window=0) < MIB + 2 * ANSWER_BYTES_MAX, "as stored, and as it is sent"
 
 
 @pytest.mark.parametrize("window", [0, WINDOW_MAX], ids=["closed", "open"])
