@@ -19,6 +19,8 @@ from monitoring.reach import ClusterReach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+NOBODY = -1
+"""Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
 MEMBERS_UNLISTED = -3
 """Members of a group of which brokers list none although it consumes, or a proxy of RocketMQ 5 may have some."""
 MEMBERS_UNREAD = -2
