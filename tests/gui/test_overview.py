@@ -42,7 +42,7 @@ from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_tex
 from gui.views.overview.view import OverviewView
 from gui.widgets.basic import ElidedLabel
 from gui.words.outlooks import turned_text
-from gui.words.text import UNKNOWN, TimeZoneChoice
+from gui.words.text import UNKNOWN, TimeZoneChoice, rate_text
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast
@@ -407,6 +407,12 @@ def test_what_is_sent_is_unknown_where_commits_are_not_counted():
     assert flow.half_rate == 24
     assert math.isnan(flow.normal_rate), "committed ones would be counted twice"
     assert math.isnan(flow.sent_rate)
+    assert flow.sent_least == pytest.approx(message_flow(state).sent_rate, abs=24), "each half message may be committed"
+    assert flow.sent_least >= 24
+    assert flow_picture(uncounted).columns[0][0].value == f"≥ {rate_text(flow.sent_least)}"
+    untold = replace(uncounted, queue_put_rate=np.full(state.queue_put_rate.shape, np.nan),
+                     catalog=replace(state.catalog, brokers=["a"], broker_version=[""]))  # fmt: skip
+    assert flow_picture(untold).columns[0][0].value == UNKNOWN
     quiet = replace(uncounted, queue_put_rate=np.where(uncounted.queue_put_rate == 24, 0.0, uncounted.queue_put_rate))
     assert message_flow(quiet).sent_rate > 0, "without transactions nothing is to be taken apart"
 
