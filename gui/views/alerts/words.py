@@ -8,7 +8,7 @@ from broker_core.api import UsageError
 from broker_core.api import names as reserved
 from gui.operations.alert_center import OpenAlert, subject_text
 from gui.theme.tokens import State
-from gui.words.amounts import value_text
+from gui.words.amounts import full_value_text, value_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
@@ -151,7 +151,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     if title is None:
         about = subject_text(rule, subject)
         name = f"{tr(rule.name)}: {about}" if about else tr(rule.name)
-        return f"{name}: {value_text(rule.series, value)}", reason
+        return f"{name}: {full_value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} wait, no client is online", count=count),
         ("group", "beyond_messages"): lambda: tr("{count} past the last message: reset it", count=count),
