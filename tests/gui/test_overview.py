@@ -526,10 +526,10 @@ def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brok
     booted = {**source.state.totals, "started_ms": source.state.taken_ms - 134 * 60_000.0}
     source.state = replace(source.state, totals=booted)
     view = make_view(source)
-    assert view.header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    assert view.header.facts == "2 brokers, all up for 2 h 14 min, known to the name server 127.0.0.1:9876"
     # Restarted while the window was connected, and then gone.
     view.state_changed(replace(source.state, totals=booted | {"started_ms": source.state.taken_ms - 20_000.0}))
-    assert view.header.facts == "2 brokers, up 20 s, known to the name server 127.0.0.1:9876"
+    assert view.header.facts == "2 brokers, all up for 20 s, known to the name server 127.0.0.1:9876"
     view.state_changed(replace(source.state, totals={}))
     assert view.header.facts == "2 brokers, known to the name server 127.0.0.1:9876"
 

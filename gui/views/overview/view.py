@@ -242,10 +242,12 @@ class OverviewView(PageView):
             self.header.set_facts(tr("Store opened, read-only"))
         elif ready is not None:
             names = {"count": len(state.catalog.brokers), "address": ready.name_server}
-            started_ms = total(state, "started_ms") if state.is_from_outside else float(ready.started_ms)
-            up = duration_text(max(0.0, state.taken_ms - started_ms)) if not math.isnan(started_ms) else ""
+            up_ms = state.up_ms(ready.started_ms)
+            up = duration_text(up_ms) if not math.isnan(up_ms) else ""
             if self.context.source.name == EMBEDDED_NAME:
                 facts = tr("{name} broker, up {duration}", name=tr(EMBEDDED_NAME), duration=up)
+            elif up and len(state.catalog.brokers) > 1:
+                facts = tr("{count} brokers, all up for {duration}, known to the name server {address}", duration=up, **names)
             elif up:
                 facts = tr("{count} brokers, up {duration}, known to the name server {address}", duration=up, **names)
             else:
