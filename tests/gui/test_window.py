@@ -127,7 +127,7 @@ def test_the_status_bar_says_address_rates_and_lag(frame):
     bar = frame.window.status_bar
     assert bar.state_text == "Embedded broker running"
     assert bar.address_button.text() == "127.0.0.1:9876"
-    assert bar.figures == {"In": "1,284", "Out": "1,931", "Lag": "18,402"}
+    assert bar.figures == {"In": "1,284", "Delivered": "1,931", "Lag": "18,402"}
 
 
 def test_unknown_lag_is_a_dash(frame):
@@ -209,7 +209,7 @@ def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
     frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
     assert window.tool_bar.live_button.text() == "No data"
     assert window.tool_bar.live_button.property("role") == "ended"
-    assert (window.status_bar.figures["In"], window.status_bar.figures["Out"]) == (UNKNOWN, UNKNOWN)
+    assert (window.status_bar.figures["In"], window.status_bar.figures["Delivered"]) == (UNKNOWN, UNKNOWN)
     assert "Broker process —" in words_of(window.status_bar)
     assert all(item.is_old for item in window.side_bar.items.values())
     assert item.shown_state is None

@@ -52,11 +52,11 @@ def condition_words(rule: AlertRule) -> str:
 
 FIGURES = {
     ("topic", "put_rate"): "Messages in",
-    ("topic", "got_rate"): "Messages out",
+    ("topic", "got_rate"): "Messages delivered",
     ("topic", "kept_messages"): "Kept messages",
     ("group", "lag_messages"): "Lag",
     ("group", "behind_ms"): "Age of the lag",
-    ("group", "got_rate"): "Messages out",
+    ("group", "got_rate"): "Messages delivered",
     ("group", "members"): "Members online",
     ("group", "unattended_messages"): "Lag that nobody consumes",
     ("group", "lost_messages"): "Messages lost unread",
@@ -69,7 +69,7 @@ FIGURES = {
     ("level", "delivered_rate"): "Delivered messages",
     (TOTALS, "lag_messages"): "Lag",
     (TOTALS, "put_rate"): "Messages in",
-    (TOTALS, "got_rate"): "Messages out",
+    (TOTALS, "got_rate"): "Messages delivered",
     (TOTALS, "put_p50_ms"): "Put latency p50",
     (TOTALS, "put_p99_ms"): "Put latency p99",
     (TOTALS, "disk_used_percent"): "Disk used",

@@ -50,7 +50,7 @@ class ThroughputPanel(Panel):
         super().__init__(" ")
         self._context = context
         self._state: ClusterState | None = None
-        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
+        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Delivered", State.COMMITTED, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
@@ -131,7 +131,7 @@ class PanelsPart(BesideRow):
         # Two charts in one turn would be felt.
         backlog = LaterPart(lambda: self._make_backlog(context), fill=self._fill_backlog, turns=1)
         throughput, attention = ThroughputPanel(context, link), AttentionPanel(context)
-        super().__init__((throughput, 45), (backlog, 21), (attention, 34))
+        super().__init__((throughput, 45), (backlog, 19), (attention, 36))
         self._link = link
         self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.turned.connect(self._give_rows)
