@@ -119,6 +119,8 @@ class ClusterFigures:
         before = of.place
         self._is_dirty = self._is_dirty or before != place
         of.move(place)
+        if place.has_master:
+            self._note_slaves(of, place)
         if not place.has_master:
             if not of.no_master_ms:
                 of.no_master_ms = self._clock()
@@ -130,6 +132,18 @@ class ClusterFigures:
             self._tell("master_back", text, place.name)
         elif before is not None and before.address != place.address:
             self._tell("master_back", f"Broker {place.name} has another master now, at {place.address}", place.name)
+
+    def _note_slaves(self, of: BrokerFigures, place: BrokerPlace) -> None:
+        """Tell of slaves that are gone or back; one that became the master is neither."""
+        for address in sorted(of.slaves.difference(place.slaves, {place.address})):
+            of.slaves_gone_ms[address] = self._clock()
+            text = f"Broker {place.name} has lost slave {address} and has {len(place.slaves)} now"
+            self._tell("slave_lost", text, place.name)
+        for address in of.slaves_gone_ms.keys() & set(place.slaves):
+            away_s = self._seconds_since(of.slaves_gone_ms.pop(address))
+            self._tell("slave_back", f"Broker {place.name} has slave {address} again, after {away_s:,} s", place.name)
+        of.slaves_gone_ms.pop(place.address, None)
+        of.slaves = frozenset(place.slaves)
 
     def take_registered(self, names: AbstractSet[str]) -> None:
         """Which brokers the name server knows now; after its restart it learns them within half a minute."""

@@ -290,6 +290,42 @@ def test_a_broker_without_a_master_says_so_and_how_far_its_slave_is(figures, clo
     ]
 
 
+def test_a_slave_that_is_gone_and_back_is_told(figures, clock):
+    figures.catalog()
+    figures.take_place(place(b0="h:1"))
+    figures.take_place(place(b0="h:1", b1="h:2", b2="h:3"))
+    assert list(figures.events()) == [], "a new slave is no news"
+    figures.take_place(place(b0="h:1", b2="h:3"))
+    clock.advance(4_000)
+    figures.take_place(place(b0="h:1", b2="h:3"))
+    figures.take_place(place(b0="h:1", b1="h:2", b2="h:3"))
+    assert [(event.kind, event.text) for event in figures.events()] == [
+        ("slave_lost", "Broker a has lost slave h:2 and has 1 now"),
+        ("slave_back", "Broker a has slave h:2 again, after 4 s"),
+    ]
+
+
+def test_a_slave_that_takes_its_masters_place_is_not_lost(figures):
+    figures.catalog()
+    for where in ({"b0": "h:1", "b1": "h:2"}, {"b1": "h:2"}, {"b0": "h:2"}, {"b0": "h:2", "b1": "h:1"}):
+        figures.take_place(place(**where))
+    assert [event.kind for event in figures.events()] == ["master_lost", "master_back"]
+
+
+def test_a_slave_that_is_lost_while_there_is_no_master_is_told_when_there_is_one(figures):
+    figures.catalog()
+    for where in (
+        {"b0": "h:1", "b1": "h:2", "b2": "h:3"},
+        {"b1": "h:2", "b2": "h:3"},
+        {"b1": "h:2"},
+        {"b0": "h:1", "b1": "h:2"},
+    ):
+        figures.take_place(place(**where))
+    assert [event.text for event in figures.events() if event.kind == "slave_lost"] == [
+        "Broker a has lost slave h:3 and has 1 now"
+    ]
+
+
 def test_messages_are_not_counted_twice_when_a_slave_is_read_that_is_behind(figures):
     figures.catalog()
     figures.take_place(place(b0="h:1", b1="h:2"))
