@@ -75,6 +75,9 @@ class ClusterFigures:
 
     def take_tables(self, broker: str, topics: dict[str, TopicConfig], groups: frozenset[str]) -> None:
         of = self.of(broker)
+        if of.no_master_ms:
+            # A slave learns of topics and groups from its master, some seconds later; nobody deletes any meanwhile.
+            topics, groups = of.topics | topics, of.groups | groups
         self._is_dirty = self._is_dirty or not of.has_told_tables or of.topics != topics or of.groups != groups
         of.has_told_tables = True
         is_first, before = not of.topics, self.brokers_of_topics().keys()

@@ -312,6 +312,24 @@ def test_a_slave_that_takes_its_masters_place_is_not_lost(figures):
     assert [event.kind for event in figures.events()] == ["master_lost", "master_back"]
 
 
+def test_topics_and_groups_that_a_slave_did_not_learn_are_not_gone(figures):
+    figures.catalog()
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    late, early = TopicConfig("late", 4, 4, 6), TopicConfig("early", 4, 4, 6)
+    figures.take_tables("a", {"late": late, "early": early}, frozenset({"g", "h"}))
+    figures.take_offsets("a", "late", {0: QueueOffsets(0, 7, 50)})
+    list(figures.events())
+    figures.take_place(place(b1="h:2"))
+    figures.take_tables("a", {"early": early}, frozenset({"g"}))
+    assert {"late", "early"} <= set(figures.listed().topics)
+    assert {"g", "h"} <= set(figures.listed().groups)
+    assert figures.of("a").offsets["late"] == {0: QueueOffsets(0, 7, 50)}
+    assert [event.kind for event in figures.events()] == ["master_lost"]
+    figures.take_place(place(b0="h:2"))
+    figures.take_tables("a", {"early": early}, frozenset({"g"}))
+    assert "late" not in figures.listed().topics, "a master that does not have it never will"
+
+
 def test_a_slave_that_is_lost_while_there_is_no_master_is_told_when_there_is_one(figures):
     figures.catalog()
     for where in (
