@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
@@ -147,6 +149,20 @@ def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
     frame = make_frame()
     frame.source.push()
     assert frame.window.side_bar.items["topics"].count == "9"
+
+
+def test_where_no_broker_runs_that_could_be_watched_alerts_have_no_count(make_frame, monkeypatch):
+    told: list[float] = []
+    monkeypatch.setattr(
+        "gui.main_window.broker_watch.show_counts", lambda *_of, alerts_firing, **_more: told.append(alerts_firing)
+    )
+    source = FakeSource()
+    source.ready = replace(source.ready, name_server="", broker="", read_only=True)
+    frame = make_frame(source=source)
+    assert frame.window.broker.alerts is not None
+    frame.window.broker.alerts.is_read = False
+    frame.source.push()
+    assert told[-1] == 0, "a dash would say that it is not known yet"
 
 
 def test_only_the_page_in_front_gets_figures(frame):
