@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
 from gui.main_window.live import LiveFeed
+from gui.main_window.page_area import PINNED_MAX, TABS_MAX
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeMode
@@ -528,6 +529,23 @@ def test_a_pinned_tab_keeps_its_page_and_stays(frame):
     area.toggle_pinned(pinned)
     area.close_others(other)
     assert pinned not in area.pages
+
+
+def test_no_pinned_tab_closes_for_another_page(frame):
+    window = frame.window
+    area = window.area
+    while len(area.places) < TABS_MAX:
+        window.navigation.open(PagePlace("topics"), new_tab=True)
+    for page in area.pages:
+        area.tabs.setCurrentIndex(area.pages.index(page))
+        window.commands.toggle_pinned()
+    assert len(area.pinned) == PINNED_MAX
+    assert window.notices.toasts.shown_texts == [f"{PINNED_MAX} tabs are pinned. Release one first."]
+    pinned = [area.pages[index] for index in area.pinned]
+    window.navigation.open(PagePlace("overview"), new_tab=True)
+    window.navigation.open(PagePlace("topics"), new_tab=True)
+    assert set(pinned) <= set(area.pages)
+    assert len(area.places) == TABS_MAX
 
 
 def test_all_tabs_are_listed_where_there_is_no_room_for_them(frame, qtbot):
