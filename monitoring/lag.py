@@ -52,8 +52,10 @@ _NOISE_MIN = 0.02
 """Variance of a change in messages²; that of a constant lag is 0."""
 _STEPS_INDEPENDENT = 2.5
 """Steps for one independent point of the band: lags of neighbouring seconds are alike."""
-_NORMAL_MEDIAN_SQUARE = 0.455
-"""Median of the square of a standard normal number."""
+_NORMAL_SQUARES = {2: 0.455, 4: 0.1015}
+"""The square of a standard normal number that is not exceeded by a half, or a quarter, of them."""
+_TEETH_HEIGHT = 2.0
+"""A lag below so many standard errors of a point is within its uneven teeth, whose height is 3.5 of them."""
 
 
 class LagOutlook(Enum):
@@ -129,13 +131,19 @@ def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *,
         if not rests:
             return Forecast(now, math.nan)
     tooth = _tooth(values)
-    after = _steps_since_turn(values, step_s, tooth) if turns else 0
+    noise = _noise(values, tooth)
+    if turns and float(values[-tooth - 1 :].min()) <= _TEETH_HEIGHT * math.sqrt(noise[1]):
+        # As low as its own teeth: the group keeps up, whatever a line through them says.
+        return Forecast(now, 0.0, 0.0, 0.0, known_ms=(len(values) - 1) * step_s * 1_000)
+    after = _steps_since_turn(values, step_s, tooth, noise) if turns else 0
     is_turned = bool(after) and _has_turned(values, after, tooth)
     turned_ms = after * step_s * 1_000 if is_turned else math.nan
     if is_turned and after < TEETH_KNOWN * tooth:
         return Forecast(now, math.nan, turned_ms=turned_ms, known_ms=turned_ms)
     kept = values[-max(after, TEETH_KNOWN * tooth) - 1 :] if after else values
-    slope, low, high = _slope(kept, step_s, tooth)
+    # Uneven teeth are one point each.
+    steps_independent = tooth if noise[1] > noise[0] * tooth else _STEPS_INDEPENDENT
+    slope, low, high = _slope(kept, step_s, tooth, max(3.0, (len(kept) - 1) / steps_independent))
     return Forecast(now, slope, low, high, turned_ms, (len(kept) - 1) * step_s * 1_000)
 
 
@@ -195,12 +203,11 @@ def _tooth(values: Floats) -> int:
     return next((length for length, found in zip(lengths, unlike, strict=True) if found <= limit), TOOTH)
 
 
-def _steps_since_turn(values: Floats, step_s: float, tooth: int) -> int:
+def _steps_since_turn(values: Floats, step_s: float, tooth: int, noise: tuple[float, float]) -> int:
     """Steps since the newest change of slope, 0 if there is none."""
     steps = (len(values) - 1) // tooth * tooth
     if steps < 3 * tooth:
         return 0
-    noise = _noise(values, tooth)
     least = max(STEADY_MESSAGES_PER_S, float(values[-1]) * STEADY_SHARE_PER_S) * step_s
     for stretch in sorted({min(max(-(-stretch // tooth), 4) * tooth, steps) for stretch in _STRETCHES}):
         after, changes, errors = _changes(values, stretch, tooth, noise)
@@ -229,19 +236,27 @@ def _changes(values: Floats, stretch: int, tooth: int, noise: tuple[float, float
 
 
 def _noise(values: Floats, tooth: int) -> tuple[float, float]:
-    """Variances of the change within a step, and of a point: that of a bend grows with its length by the former alone."""
-    far = min(max(2 * tooth, 4 * TOOTH), (len(values) - 1) // 3)
-    near, wide = _bend(values, tooth), _bend(values, far)
+    """Variances of the change within a step, and of a point: that of a bend grows with its length by the former alone.
+
+    Of less than three teeth neither is known.
+    """
+    steps = len(values) - 1
+    if steps < 3 * tooth:
+        return math.inf, 0.0
+    # Within a short past a turn bends most of the wide ones: they are shorter then, and the flattest of them count.
+    far = min(max(2 * tooth, min(4, steps // (8 * TOOTH)) * TOOTH), steps // 3)
+    near, wide = _bend(values, tooth), _bend(values, far, share=4)
     # Two of one length are alike.
     grown = (wide - near) / (2 * max(far - tooth, 1)) if far > tooth else math.inf
     of_step = max(min(grown, near / (2 * tooth)), _NOISE_MIN)
     return of_step, max(near - 2 * tooth * of_step, 0.0) / 6
 
 
-def _bend(values: Floats, length: int) -> float:
-    """Variance of the bend over twice a length; robust, because changes of slope are few."""
+def _bend(values: Floats, length: int, share: int = 2) -> float:
+    """Variance of the bend over twice a length, by the flattest half or quarter of them, because changes of slope are few."""
     bend = values[2 * length :] - 2 * values[length:-length] + values[: -2 * length]
-    return float(_middle(np.sort(bend * bend))) / _NORMAL_MEDIAN_SQUARE
+    ordered = np.sort(bend * bend)
+    return float(ordered[(len(ordered) - 1) // share]) / _NORMAL_SQUARES[share]
 
 
 def _has_turned(values: Floats, after: int, tooth: int) -> bool:
@@ -251,11 +266,10 @@ def _has_turned(values: Floats, after: int, tooth: int) -> bool:
     return (float(values[-1]) - middle) * (middle - float(values[-1 - after - before])) < 0
 
 
-def _slope(values: Floats, step_s: float, tooth: int) -> tuple[float, float, float]:
-    """Median of the slopes, and the band of Kendall's statistic at 90 %."""
+def _slope(values: Floats, step_s: float, tooth: int, points: float) -> tuple[float, float, float]:
+    """Median of the slopes, and the band of Kendall's statistic at 90 % for so many independent points."""
     first, second = _pairs(len(values), tooth)
     slopes = np.sort((values[second] - values[first]) / ((second - first) * step_s))
-    points = max(3.0, (len(values) - 1) / _STEPS_INDEPENDENT)
     reach = _Z_90 * math.sqrt(points * (points - 1) * (2 * points + 5) / 18) / (points * (points - 1) / 2)
     low = max(0, math.floor(len(slopes) * (1 - reach) / 2))
     high = min(len(slopes) - 1, math.ceil(len(slopes) * (1 + reach) / 2))

@@ -53,7 +53,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Forecast": (
             "When the slowest queue is read: median of slopes over the last three minutes, or since the lag turned. Unknown "
-            "where their band leaves the direction open, and for 10 s after a turn. [time]"
+            "where their band leaves the direction open, and for 10 s or more after a turn. [time]"
         ),
         "Group": "Name of the consumer group.",
         "Group offset": (

@@ -63,6 +63,22 @@ def batched_lag(seed: int, *, batch_s: int, seconds: int = KEPT) -> NDArray[np.f
     return lag
 
 
+def drained_lag(seed: int, *, drains_s: int, seconds: int, rounds_s: tuple[int, int]) -> NDArray[np.float64]:
+    """The lag of a group that drains a backlog in ``drains_s`` seconds (0: has none) and keeps up from then on.
+
+    It stores its offsets every 5 s. They and the ends of the queues are read in rounds, as those of an attached cluster.
+    """
+    random = np.random.default_rng(seed)
+    arriving = 10 ** random.uniform(1.3, 3.0)
+    arrived = np.cumsum(random.poisson(arriving, seconds)).astype(float)
+    backlog, most = 0.65 * arriving * drains_s, 1.65 * arriving
+    consumed = np.minimum(arrived, np.arange(seconds) * most - backlog) if drains_s else arrived.copy()
+    consumed = _stored(consumed, int(random.integers(0, 5)), 5)
+    read = _newest_read(random, seconds, rounds_s)
+    lag: NDArray[np.float64] = arrived[read] - consumed[read]
+    return lag
+
+
 def _newest_read(random: np.random.Generator, seconds: int, rounds_s: tuple[int, int]) -> NDArray[np.int64]:
     """For each second that of the newest read."""
     reads = np.cumsum(random.integers(rounds_s[0], rounds_s[1] + 1, seconds))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitoring.lag import Forecast, LagOutlook, forecast
-from tests.support.lag_series import batched_lag, turned_lag
+from tests.support.lag_series import batched_lag, drained_lag, turned_lag
 
 NAN = float("nan")
 T = np.arange(180.0)
@@ -163,6 +163,24 @@ def test_uneven_rounds_of_reads_hide_no_turn(rounds_s, right_of_200):
 def test_batches_of_a_group_that_keeps_up_are_no_growth(batch_s):
     found = [forecast(np.arange(181.0), batched_lag(seed, batch_s=batch_s)).outlook for seed in range(100)]
     assert sum(one in (LagOutlook.GROWING, LagOutlook.DRAINING) for one in found) <= 3
+
+
+@pytest.mark.parametrize("rounds_s", [(1, 3), (2, 5), (1, 8)])
+def test_a_group_that_keeps_up_is_steady_however_uneven_the_reads_are(rounds_s):
+    found = []
+    for seed in range(60):
+        lag = drained_lag(seed, drains_s=0, seconds=260, rounds_s=rounds_s)
+        found += [forecast(T, lag[end - 180 : end]).outlook for end in range(190, 260, 10)]
+    assert sum(one in (LagOutlook.STEADY, LagOutlook.CAUGHT_UP) for one in found) >= 0.9 * len(found)
+    assert sum(one in (LagOutlook.GROWING, LagOutlook.DRAINING) for one in found) <= 0.05 * len(found)
+
+
+@pytest.mark.parametrize(("since_s", "still_draining_of_200"), [(45, 40), (60, 20)])
+def test_a_group_that_has_drained_its_backlog_does_not_drain_for_minutes(since_s, still_draining_of_200):
+    lags = [drained_lag(seed, drains_s=38, seconds=38 + since_s, rounds_s=(1, 3)) for seed in range(200)]
+    found = [forecast(np.arange(float(len(lag))), lag).outlook for lag in lags]
+    assert sum(one is LagOutlook.DRAINING for one in found) <= still_draining_of_200
+    assert sum(one is LagOutlook.GROWING for one in found) <= 10
 
 
 @pytest.mark.parametrize("batch_s", [20, 30, 60])
