@@ -163,10 +163,20 @@ def split_series(series: str) -> tuple[str, str, str]:
 
 _UNITS = (("_ms", "ms"), ("_s", "s"), ("_percent", "%"), ("_byte_rate", "B/s"), ("_rate", "/s"), ("_bytes", "B"))
 """By the end of a figure's name; all other figures are counts."""
+_COUNTED = (
+    ("_messages", "messages"), (".pending", "messages"), (".dead_letters", "messages"), (".members", "members"),
+    (".connections", "connections"), (".producers", "clients"), (".consumers", "clients"),
+    *((f".transactions_{state}", "transactions") for state in ("pending", "checking", "waiting", "given_up", "expired")),
+)  # fmt: skip
 
 
 def unit_of(series: str) -> str:
     return next((unit for ending, unit in _UNITS if series.endswith(ending)), "")
+
+
+def counted_of(series: str) -> str:
+    """What a series without a unit counts, in the plural; empty where that is not known."""
+    return next((things for ending, things in _COUNTED if series.endswith(ending)), "")
 
 
 def rule_about(rules: Iterable[AlertRule], series: str) -> AlertRule | None:

@@ -14,7 +14,7 @@ from enum import Enum
 import numpy as np
 
 from monitoring.alert_readings import AlertReadings
-from monitoring.alert_rules import AlertRule, split_series, unit_of
+from monitoring.alert_rules import AlertRule, counted_of, split_series, unit_of
 from monitoring.series import Floats
 from monitoring.state import ClusterState
 
@@ -238,9 +238,15 @@ def amount_text(series: str, value: float) -> str:
     return number_text(value) if math.isnan(value) else f"{number_text(value)} {unit_of(series)}".rstrip()
 
 
+def full_amount_text(series: str, value: float) -> str:
+    """A value with its unit, or with what it counts."""
+    things = "" if math.isnan(value) else counted_of(series)
+    return f"{amount_text(series, value)} {things if value != 1 else things.removesuffix('s')}".rstrip()
+
+
 def change_text(change: AlertChange) -> str:
     """The text of a change in the history of events."""
-    rule, value = change.rule, amount_text(change.rule.series, change.value)
+    rule, value = change.rule, full_amount_text(change.rule.series, change.value)
     # A topic or a group has a name; a delay level is a number, which says nothing alone.
     kind = "level " if split_series(rule.series)[0] == "level" else ""
     name = f"{rule.name}: {kind}{change.subject}" if change.subject else rule.name

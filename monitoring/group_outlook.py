@@ -12,7 +12,7 @@ from broker_core.api import names as reserved
 from monitoring.lag import STEADY_MESSAGES_PER_S, Forecast, LagOutlook
 from monitoring.sample_blocks import Ints
 from monitoring.series import History
-from monitoring.state import ClusterState
+from monitoring.state import NOBODY, ClusterState
 
 QUEUE_KNOWN_MS = 30_000
 """Length of the newest stretch from which slopes of single queues are known, because a queue has few stored offsets."""
@@ -47,7 +47,8 @@ class Help:
 
     kind: HelpKind
     queues: int
-    """Most consumers that can take part: the queues of the topic with most of them."""
+    """Most consumers that can take part: the queues of the topic with most of them; 0: any number, because members of gRPC
+    and of pops receive from all queues."""
     more: int = 0
 
 
@@ -110,9 +111,11 @@ def _help(
     queues, members = _queues_max(state, positions), int(state.group_members[row])
     if members < 1 or queues < 1 or found.outlook is not LagOutlook.GROWING:
         return None
-    if slowest is not None and queues > 1 and slowest.lag_messages >= ONE_QUEUE_SHARE * found.lag_messages:
+    if _share_queues(state, positions):
+        queues = 0
+    elif slowest is not None and queues > 1 and slowest.lag_messages >= ONE_QUEUE_SHARE * found.lag_messages:
         return Help(HelpKind.ONE_QUEUE, queues)
-    if members >= queues:
+    elif members >= queues:
         return Help(HelpKind.ALL_QUEUES_TAKEN, queues)
     # Over the same stretch as the slope, so that both are of the same traffic.
     consumed = history.group_progress.rate(row, found.known_ms)
@@ -120,9 +123,14 @@ def _help(
         return None
     # Consumers of a growing lag are busy: each one more consumes as much as each of them.
     wanted = math.floor((consumed + found.slope) / (consumed / members)) + 1
-    if wanted > queues:
+    if 0 < queues < wanted:
         return Help(HelpKind.TOO_FEW_QUEUES, queues)
     return Help(HelpKind.MORE_CONSUMERS, queues, max(1, wanted - members))
+
+
+def _share_queues(state: ClusterState, positions: Ints) -> bool:
+    """Whether none of a group's queues has an owner, as with members of gRPC and of pops."""
+    return bool((state.position_owner[positions] == NOBODY).all())
 
 
 def _own_topics(state: ClusterState, positions: Ints) -> Ints:

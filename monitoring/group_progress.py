@@ -17,6 +17,12 @@ GROUPS_MAX = 4_096
 """Of more groups nothing is kept: 6 MiB."""
 NOW_MS = 15_000
 """Stretch of what a group consumes now: as short as clients allow that store their offsets every 5 s."""
+REGULAR_MS = 121_000
+"""The past in which the offsets of slower clients are looked for: three that are stored at an interval of up to a minute."""
+_ALIKE = 0.3
+"""Two gaps are alike if they differ by less than this share of the longer."""
+_OVERDUE = 1.5
+"""A stored offset is overdue after so many gaps: the group has stopped."""
 
 
 class GroupProgress:
@@ -94,8 +100,28 @@ class GroupProgress:
         if len(self._groups) == len(self._offsets):
             numbers = self._newest(NOW_MS)
             rates[:kept] = robust_slopes(self._times_ms[numbers] / 1_000.0, self._consumed[numbers, :kept])
+            steps = np.count_nonzero(np.diff(self._consumed[numbers, :kept], axis=0), axis=0)
+            slow = np.flatnonzero((steps <= 2) & ~np.isnan(rates[:kept]))
+            rates[slow] = self._regular_rates(slow, rates[slow])
             rates[np.bincount(self._groups[self._offsets >= 0], minlength=group_count)[:group_count] == 0] = np.nan
         return rates
+
+    def _regular_rates(self, groups: Ints, otherwise: Floats) -> Floats:
+        """Rates of groups whose offsets are stored at regular intervals of more than 5 s, from the newest three of them."""
+        numbers = self._newest(REGULAR_MS)
+        times, consumed = self._times_ms[numbers] / 1_000.0, self._consumed[np.ix_(numbers, groups)]
+        if len(numbers) < 4 or not consumed.size:
+            return otherwise
+        rows = np.arange(1, len(numbers))[:, None]
+        stored = np.sort(np.where(np.diff(consumed, axis=0) > 0, rows, 0), axis=0)[-3:]
+        first, middle, last = times[stored]
+        gaps = middle - first, last - middle
+        longer = np.maximum(*gaps)
+        is_regular = (stored[0] > 0) & (np.abs(gaps[1] - gaps[0]) <= _ALIKE * longer)
+        is_regular &= times[-1] - last <= _OVERDUE * longer
+        at = np.arange(len(groups))
+        advanced = consumed[stored[2], at] - consumed[stored[0], at]
+        return np.where(is_regular, advanced / np.maximum(last - first, 1e-3), otherwise)
 
     def rate(self, group: int, over_ms: float) -> float:
         """Messages/s that a group consumed over the newest stretch; NaN while there are not two samples of it."""

@@ -1,15 +1,17 @@
 """Robust slope of a lag over the recent past, with a band, from the newest turn on. Pure.
 
-Clients store their offsets every five seconds (`persistConsumerOffsetInterval`), so that a lag is a saw whose teeth rise also
-while it drains. Slopes are therefore taken between points whose distance is a multiple of a tooth. The slope is the median of
-these (after Theil and Sen), because a burst or a pause of a consumer would turn a line of least squares.
+Clients store their offsets every five seconds (`persistConsumerOffsetInterval`) or at an interval of their own, producers send
+in batches, and the queues of a cluster are read in rounds. So a lag is a saw whose teeth rise also while it drains. Slopes are
+therefore taken between points whose distance is a multiple of a tooth; its length is that after which the steps of the lag are
+most alike. The slope is the median of these (after Theil and Sen), because a burst or a pause of a consumer would turn a line
+of least squares.
 
 A jump is a change within a tooth that is many times as large as every other. It says nothing about the slope, so the lag before
 it is moved up to the lag after it. A growth that has just begun looks like a jump: the slope is unknown until the lag rests.
 
 A turn is the place where the mean slopes before and after differ most, in standard errors. Its error is that of a sum of
-independent steps, because a lag is the sum of what arrived and was consumed. The shortest recent stretch with a turn is taken,
-so that of several turns the newest is found.
+independent steps, because a lag is the sum of what arrived and was consumed, and of its points, because rounds are uneven. The
+shortest recent stretch with a turn is taken, so that of several turns the newest is found.
 """
 
 from __future__ import annotations
@@ -28,9 +30,11 @@ POINTS_MIN = 10
 STEPS_MAX = 180
 """Points of the even grid that replaces the samples."""
 TOOTH = 5
-"""Steps of the grid between two stored offsets of a client."""
-STEPS_KNOWN = 2 * TOOTH
-"""Steps after a turn from which the new slope is known."""
+"""Steps of the grid between two stored offsets of a client: the shortest tooth of a lag."""
+TOOTH_MAX = 60
+"""Of batches each minute; a longer tooth would not be three times in `SPAN_MS`."""
+TEETH_KNOWN = 2
+"""Teeth after a turn from which the new slope is known."""
 TURN_ERRORS = 4.0
 """A turn is a change of slope of more standard errors than this; 3 in 300 straight lags are then cut by chance."""
 STEADY_MESSAGES_PER_S = 0.5
@@ -42,12 +46,16 @@ REST_SHARE = 0.05
 """After a jump the lag rests when it changes by less than this share of it in a step."""
 _STRETCHES = (20, 30, 40, 60, 90, 120, STEPS_MAX)
 _Z_90 = 1.645
+_ALIKE = 2.0
+"""Unlikeness of steps, in parts of the least, up to which they are alike: chance within a third of the past."""
 _NOISE_MIN = 0.02
 """Variance of a change in messages²; that of a constant lag is 0."""
 _STEPS_INDEPENDENT = 2.5
 """Steps for one independent point of the band: lags of neighbouring seconds are alike."""
-_NORMAL_MEDIAN_SQUARE = 0.455
-"""Median of the square of a standard normal number."""
+_NORMAL_SQUARES = {2: 0.455, 4: 0.1015}
+"""The square of a standard normal number that is not exceeded by a half, or a quarter, of them."""
+_TEETH_HEIGHT = 2.0
+"""A lag below so many standard errors of a point is within its uneven teeth, whose height is 3.5 of them."""
 
 
 class LagOutlook(Enum):
@@ -122,13 +130,20 @@ def forecast(seconds: Floats, lag: Floats, lag_messages: float | None = None, *,
         values, rests = _without_jump(values)
         if not rests:
             return Forecast(now, math.nan)
-    after = _steps_since_turn(values, step_s) if turns else 0
-    is_turned = bool(after) and _has_turned(values, after)
+    tooth = _tooth(values)
+    noise = _noise(values, tooth)
+    if turns and float(values[-tooth - 1 :].min()) <= _TEETH_HEIGHT * math.sqrt(noise[1]):
+        # As low as its own teeth: the group keeps up, whatever a line through them says.
+        return Forecast(now, 0.0, 0.0, 0.0, known_ms=(len(values) - 1) * step_s * 1_000)
+    after = _steps_since_turn(values, step_s, tooth, noise) if turns else 0
+    is_turned = bool(after) and _has_turned(values, after, tooth)
     turned_ms = after * step_s * 1_000 if is_turned else math.nan
-    if is_turned and after < STEPS_KNOWN:
+    if is_turned and after < TEETH_KNOWN * tooth:
         return Forecast(now, math.nan, turned_ms=turned_ms, known_ms=turned_ms)
-    kept = values[-max(after, STEPS_KNOWN) - 1 :] if after else values
-    slope, low, high = _slope(kept, step_s)
+    kept = values[-max(after, TEETH_KNOWN * tooth) - 1 :] if after else values
+    # Uneven teeth are one point each.
+    steps_independent = tooth if noise[1] > noise[0] * tooth else _STEPS_INDEPENDENT
+    slope, low, high = _slope(kept, step_s, tooth, max(3.0, (len(kept) - 1) / steps_independent))
     return Forecast(now, slope, low, high, turned_ms, (len(kept) - 1) * step_s * 1_000)
 
 
@@ -145,7 +160,7 @@ def robust_slopes(seconds: Floats, values: Floats) -> Floats:
     if len(seconds) < 2 or seconds[-1] - seconds[0] < 1:
         return np.full(values.shape[1], np.nan)
     step_s, even = _evenly(seconds, values)
-    first, second = _pairs(len(even))
+    first, second = _pairs(len(even), TOOTH)
     slopes = np.sort((even[second] - even[first]) / ((second - first) * step_s)[:, None], axis=0)
     return _middle(slopes)
 
@@ -178,64 +193,94 @@ def _without_jump(values: Floats) -> tuple[Floats, bool]:
     return moved, is_over or abs(float(values[-1] - values[-2])) <= REST_SHARE * float(changes[jump])
 
 
-def _steps_since_turn(values: Floats, step_s: float) -> int:
+def _tooth(values: Floats) -> int:
+    """Steps between the teeth of a lag: the shortest distance at which its steps are alike."""
+    steps = np.diff(values)
+    # Steps and not bends, because the bend of a turn grows with the distance.
+    lengths = range(TOOTH, min(TOOTH_MAX, len(steps) // 3) + 1)
+    unlike = [float(np.mean((steps[length:] - steps[:-length]) ** 2)) for length in lengths]
+    limit = max(_ALIKE * min(unlike, default=0.0), _NOISE_MIN)
+    return next((length for length, found in zip(lengths, unlike, strict=True) if found <= limit), TOOTH)
+
+
+def _steps_since_turn(values: Floats, step_s: float, tooth: int, noise: tuple[float, float]) -> int:
     """Steps since the newest change of slope, 0 if there is none."""
-    steps = (len(values) - 1) // TOOTH * TOOTH
-    if steps < 3 * TOOTH:
+    steps = (len(values) - 1) // tooth * tooth
+    if steps < 3 * tooth:
         return 0
-    noise = max(_noise(values), _NOISE_MIN)
     least = max(STEADY_MESSAGES_PER_S, float(values[-1]) * STEADY_SHARE_PER_S) * step_s
-    for stretch in sorted({min(stretch, steps) for stretch in _STRETCHES}):
-        after, changes, errors = _changes(values, stretch, noise)
+    for stretch in sorted({min(max(-(-stretch // tooth), 4) * tooth, steps) for stretch in _STRETCHES}):
+        after, changes, errors = _changes(values, stretch, tooth, noise)
         if (errors * (changes > least)).max() > TURN_ERRORS:
             # A short stretch finds that there is a turn, one of twice its length where.
-            after, changes, errors = _changes(values, min(2 * stretch, steps), noise)
+            after, changes, errors = _changes(values, min(2 * stretch, steps), tooth, noise)
             errors = np.where((after <= stretch) & (changes > least), errors, 0.0)
-            return int(after[int(errors.argmax())]) if errors.max() > TURN_ERRORS else TOOTH
+            return int(after[int(errors.argmax())]) if errors.max() > TURN_ERRORS else tooth
     return 0
 
 
-def _changes(values: Floats, stretch: int, noise: float) -> tuple[Ints, Floats, Floats]:
+def _changes(values: Floats, stretch: int, tooth: int, noise: tuple[float, float]) -> tuple[Ints, Floats, Floats]:
     """Steps after each possible turn of a stretch, the changes of slope there, and these in standard errors."""
-    after = np.arange(TOOTH, stretch - 2 * TOOTH + 1, TOOTH)
+    after = np.arange(tooth, stretch - 2 * tooth + 1, tooth)
     before = stretch - after
     middle = values[-1 - after]
     new, old = (values[-1] - middle) / after, (middle - values[-1 - stretch]) / before
+    of_step, of_point = noise
     # Arrivals that nothing but chance spreads differ by the square root of their number.
-    variance = np.maximum(noise, np.maximum(np.abs(new), np.abs(old)))
+    of_step = np.maximum(of_step, np.maximum(np.abs(new), np.abs(old)))
+    shares = 1 / after, 1 / before
+    # The point between both slopes errs in both.
+    points = shares[0] ** 2 + shares[1] ** 2 + (shares[0] + shares[1]) ** 2
     changes = np.abs(new - old)
-    return after, changes, changes / np.sqrt(variance * (1 / after + 1 / before))
+    return after, changes, changes / np.sqrt(of_step * (shares[0] + shares[1]) + of_point * points)
 
 
-def _noise(values: Floats) -> float:
-    """Variance of the change within a step; robust, because changes of slope are few."""
-    bend = values[2 * TOOTH :] - 2 * values[TOOTH:-TOOTH] + values[: -2 * TOOTH]
-    return float(_middle(np.sort(bend * bend))) / (_NORMAL_MEDIAN_SQUARE * 2 * TOOTH)
+def _noise(values: Floats, tooth: int) -> tuple[float, float]:
+    """Variances of the change within a step, and of a point: that of a bend grows with its length by the former alone.
+
+    Of less than three teeth neither is known.
+    """
+    steps = len(values) - 1
+    if steps < 3 * tooth:
+        return math.inf, 0.0
+    # Within a short past a turn bends most of the wide ones: they are shorter then, and the flattest of them count.
+    far = min(max(2 * tooth, min(4, steps // (8 * TOOTH)) * TOOTH), steps // 3)
+    near, wide = _bend(values, tooth), _bend(values, far, share=4)
+    # Two of one length are alike.
+    grown = (wide - near) / (2 * max(far - tooth, 1)) if far > tooth else math.inf
+    of_step = max(min(grown, near / (2 * tooth)), _NOISE_MIN)
+    return of_step, max(near - 2 * tooth * of_step, 0.0) / 6
 
 
-def _has_turned(values: Floats, after: int) -> bool:
+def _bend(values: Floats, length: int, share: int = 2) -> float:
+    """Variance of the bend over twice a length, by the flattest half or quarter of them, because changes of slope are few."""
+    bend = values[2 * length :] - 2 * values[length:-length] + values[: -2 * length]
+    ordered = np.sort(bend * bend)
+    return float(ordered[(len(ordered) - 1) // share]) / _NORMAL_SQUARES[share]
+
+
+def _has_turned(values: Floats, after: int, tooth: int) -> bool:
     """Whether the lag rose before and falls since, or the reverse; before: a stretch as long, at least twice a tooth."""
-    before = min(len(values) - 1 - after, max(after, 2 * TOOTH))
+    before = min(len(values) - 1 - after, max(after, 2 * tooth))
     middle = float(values[-1 - after])
     return (float(values[-1]) - middle) * (middle - float(values[-1 - after - before])) < 0
 
 
-def _slope(values: Floats, step_s: float) -> tuple[float, float, float]:
-    """Median of the slopes, and the band of Kendall's statistic at 90 %."""
-    first, second = _pairs(len(values))
+def _slope(values: Floats, step_s: float, tooth: int, points: float) -> tuple[float, float, float]:
+    """Median of the slopes, and the band of Kendall's statistic at 90 % for so many independent points."""
+    first, second = _pairs(len(values), tooth)
     slopes = np.sort((values[second] - values[first]) / ((second - first) * step_s))
-    points = max(3.0, (len(values) - 1) / _STEPS_INDEPENDENT)
     reach = _Z_90 * math.sqrt(points * (points - 1) * (2 * points + 5) / 18) / (points * (points - 1) / 2)
     low = max(0, math.floor(len(slopes) * (1 - reach) / 2))
     high = min(len(slopes) - 1, math.ceil(len(slopes) * (1 + reach) / 2))
     return float(_middle(slopes)), float(slopes[low]), float(slopes[high])
 
 
-def _pairs(count: int) -> tuple[Ints, Ints]:
+def _pairs(count: int, tooth: int) -> tuple[Ints, Ints]:
     """Pairs of points whose slopes count."""
     first, second = np.triu_indices(count, 1)
     # A short lag has few pairs that are whole teeth apart.
-    fits = ((second - first) % TOOTH == 0) if count > STEPS_KNOWN else second > first
+    fits = ((second - first) % tooth == 0) if count > TEETH_KNOWN * tooth else second > first
     return first[fits], second[fits]
 
 

@@ -6,6 +6,7 @@ Offsets and counts are int64 with -1 = unknown; rates, ages and lag are float64 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from monitoring.reach import ClusterReach
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+NOBODY = -1
+"""Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
 MEMBERS_UNLISTED = -3
 """Members of a group of which brokers list none although it consumes, or a proxy of RocketMQ 5 may have some."""
 MEMBERS_UNREAD = -2
@@ -202,6 +205,14 @@ class ClusterState:
         brokers = self.catalog.brokers
         is_lost = bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
         return ClusterReach.NOTHING if is_lost or self.is_blank else ClusterReach.PART
+
+    def up_ms(self, own_started_ms: int) -> float:
+        """How long the broker runs that started last; NaN while one of a cluster has not reported it.
+
+        ``own_started_ms`` is the start of the worker's own broker.
+        """
+        started_ms = self.totals.get("started_ms", math.nan) if self.is_from_outside else float(own_started_ms)
+        return math.nan if math.isnan(started_ms) else max(0.0, self.taken_ms - started_ms)
 
     @property
     def is_from_outside(self) -> bool:

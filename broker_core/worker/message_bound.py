@@ -24,11 +24,14 @@ async def bound_of(count_from: CountFrom, now_ms: int, count: int, *, oldest: bo
     With fewer messages in all it is a time with all of them on the wanted side.
     """
     total = await count_from(0)
-    # A message may be stored in this very millisecond.
+    # A message may be stored in this very millisecond, and later by the clock of a broker that is ahead.
     high_ms, low_ms, step_ms = now_ms + 1, now_ms, _FIRST_STEP_MS
+    left = total - count if oldest else count
+    while await count_from(high_ms) >= max(left, 1):
+        low_ms, high_ms, step_ms = high_ms, high_ms + step_ms, step_ms * 4
     if total <= count:
         return FoundBound(high_ms if oldest else 0, total)
-    left = total - count if oldest else count
+    step_ms = _FIRST_STEP_MS
     while await count_from(low_ms) < left and low_ms > 0:
         low_ms, step_ms = max(low_ms - step_ms, 0), step_ms * 4
     # Enough were stored from the lower time on, and too few from the higher one.

@@ -12,6 +12,7 @@ from typing import TypeVar
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
+from shiboken6 import isValid
 
 from gui.app.console import Console
 from gui.views.action_dialog import ActionDialog
@@ -26,6 +27,7 @@ from gui.views.topics.view import TopicsView
 from gui.views.transactions.actions import COMMIT
 from gui.views.transactions.view import TransactionsView
 
+OPENED_MAX = 5
 P = TypeVar("P", bound=QWidget)
 Open = Callable[[], QWidget | None]
 Take = Callable[[str, Open], None]
@@ -126,6 +128,21 @@ class Overlays:
             return QApplication.activePopupWidget() or QApplication.activeModalWidget()
 
         return opened
+
+
+def opened_for_a_picture(open_it: Open, settle: Callable[[], None]) -> QWidget | None:
+    """What is opened, once it has settled; None where there is nothing to open, or it does not stay.
+
+    A menu is closed, and deleted, by an event that comes late on a busy machine, and is then opened again.
+    """
+    for _ in range(OPENED_MAX):
+        widget = open_it()
+        if widget is None:
+            return None
+        settle()
+        if isValid(widget) and widget.isVisible():
+            return widget
+    return None
 
 
 def picture_of(widget: QWidget, window: QWidget) -> QPixmap:

@@ -22,7 +22,7 @@ from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePag
 from gui.app.console import Console, make_application
 from gui.app.display import drop_wild_scales
 from gui.event_loop.garbage import GarbageTurns
-from gui.gallery.overlays import Open, Overlays, picture_of
+from gui.gallery.overlays import Open, Overlays, opened_for_a_picture, picture_of
 from gui.gallery.palette import with_palette
 from gui.gallery.readme import GROUP, PICTURES, REPORT, TOPIC
 from gui.gallery.sources import failing, silent
@@ -214,11 +214,10 @@ class _Gallery:
     def _over(self, name: str, open_it: Open) -> None:
         for look in self._looks:
             self._show_in(look)
-            widget = open_it()
+            widget = opened_for_a_picture(open_it, lambda: pause(PAGE_SETTLE_S / 2))
             if widget is None:
                 sys.stderr.write(f"orbit: there is nothing to show {name} for\n")
                 return
-            pause(PAGE_SETTLE_S / 2)
             self._write(picture_of(widget, self._window), look, name)
             # A palette is hidden and used again; the others are deleted when they close.
             widget.close() if widget.isWindow() else widget.hide()

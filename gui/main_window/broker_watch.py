@@ -185,7 +185,7 @@ class BrokerWatch(QObject):
         show_counts(
             parts.side_bar,
             state,
-            alerts_firing=alerts.firing if alerts is not None and alerts.is_read else math.nan,
+            alerts_firing=self._alerts_firing(),
             lag_is_over=alerts is not None and alerts.lag_limits.is_over(state),
             dead_are_alarming=alerts is not None and alerts.has_dead_letters,
         )
@@ -195,6 +195,13 @@ class BrokerWatch(QObject):
         for page in parts.navigation.visible_pages:
             page.state_changed(state)
         parts.area.show_gone()
+
+    def _alerts_firing(self) -> float:
+        """How many alerts fire; NaN while that is unknown, 0 where no broker runs that could be watched."""
+        ready = self._frame.ready
+        if ready is not None and not ready.runs_broker:
+            return 0
+        return self.alerts.firing if self.alerts is not None and self.alerts.is_read else math.nan
 
     def _show_faults(self, state: ClusterState) -> None:
         """Show missing parts of a cluster over all pages, with their times and reasons."""

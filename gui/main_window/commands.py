@@ -17,6 +17,7 @@ from gui.main_window.close_question import Closing
 from gui.main_window.frame_parts import FrameParts
 from gui.main_window.links import on_cluster
 from gui.main_window.navigation import Navigation
+from gui.main_window.page_area import PINNED_MAX
 from gui.main_window.panes import next_pane, toggle_detail
 from gui.main_window.services import FrameServices
 from gui.main_window.tray import Tray
@@ -133,8 +134,8 @@ class FrameCommands:
     def toggle_pinned(self) -> None:
         """Pin the tab in front, so that links open their subjects elsewhere; or release it."""
         page = self._parts.area.current
-        if page is not None:
-            self._parts.area.toggle_pinned(page)
+        if page is not None and not self._parts.area.toggle_pinned(page):
+            self._frame.notify(lambda: tr("{count} tabs are pinned. Release one first.", count=PINNED_MAX))
 
     def copy_link(self) -> None:
         shown = self._frame.app.clusters.attached

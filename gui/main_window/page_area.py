@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gui.views.page import PageView
 
 TABS_MAX = 20
+PINNED_MAX = TABS_MAX - 1
 TABS_WIDTH_MIN = 60
 TITLE_WIDTH_MAX = 168
 """Width of a tab's title, px; longer titles are cut and the tool tip has them whole."""
@@ -280,11 +281,18 @@ class PageArea(QWidget):
         """Whether the tab of a page is pinned; a page without a tab is not."""
         return any(slot.is_pinned for slot in self._slots if slot.page is page)
 
-    def toggle_pinned(self, page: PageView) -> None:
+    def toggle_pinned(self, page: PageView) -> bool:
+        """Pin the tab of a page, or release it; returns whether it was.
+
+        One tab less than there may be can be pinned, because another page would close one of them.
+        """
         slot = self._slots[self._index(page)]
+        if not slot.is_pinned and len(self.pinned) >= PINNED_MAX:
+            return False
         slot.is_pinned = page.is_pinned = not slot.is_pinned
         self._write_icons()
         self.show_gone()
+        return True
 
     @property
     def pinned(self) -> list[int]:

@@ -88,7 +88,7 @@ class StatusBar(QFrame):
         self.address_button = _button("Copy the address")
         self._figures = [
             (name, label(role="secondary"), label(role="figure"), label(unit, "secondary"))
-            for name, unit in (("In", "/s"), ("Out", "/s"), ("Lag", ""))
+            for name, unit in (("In", "/s"), ("Delivered", "/s"), ("Lag", ""))
         ]
         self._process = label(role="secondary")
         self._process_line = Line(vertical=True, length=14)
@@ -125,7 +125,7 @@ class StatusBar(QFrame):
 
     @property
     def figures(self) -> dict[str, str]:
-        """Texts after In, Out and Lag."""
+        """Texts after In, Delivered and Lag."""
         return {name: value.text() for name, _, value, _ in self._figures}
 
     @property

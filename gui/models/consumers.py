@@ -16,10 +16,7 @@ from broker_core.worker.questions.administration import GRPC, Members
 from monitoring.admin.clients import same_filter
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.lag_limits import SHIPPED, LagLimits
-from monitoring.state import MEMBERS_UNLISTED, ClusterState, Ints, are_members_known
-
-NOBODY = -1
-"""Owner of a queue without consumer in `ClusterState.position_owner`; lower values: the owner is not known."""
+from monitoring.state import MEMBERS_UNLISTED, NOBODY, ClusterState, Ints, are_members_known
 
 
 class GroupHealth(Enum):

@@ -30,7 +30,7 @@ from gui.operations.actions import Notify
 from gui.operations.queries import LatestQuery
 from gui.operations.requests import ReadAnswer
 from gui.theme.tokens import State
-from gui.words.amounts import value_text
+from gui.words.amounts import full_value_text, value_text
 from gui.words.error_words import kept_line
 from gui.words.text import Words, duration_text, said, tr
 from monitoring.alert_rules import FOREVER, AlertRule, Severity, check_rule, rules_from_json, rules_to_json, split_series
@@ -366,7 +366,7 @@ def change_words(change: AlertChange) -> str:
     subject = subject_text(change.rule, change.subject)
     name = f"{tr(change.rule.name)}: {subject}" if subject else tr(change.rule.name)
     series = change.rule.series
-    value, limit = value_text(series, change.value), value_text(series, change.rule.threshold)
+    value, limit = full_value_text(series, change.value), value_text(series, change.rule.threshold)
     if not change.is_firing:
         return tr("No longer: {alert}; now {value}", alert=name, value=value)
     if change.rule.above:

@@ -56,12 +56,11 @@ from gui.widgets.notice import Placeholder
 from gui.widgets.progress_line import ProgressLine
 from gui.widgets.row_painter import CELL_PADDING, GridDelegate, RowPainter
 from gui.widgets.said import on_language
-from gui.widgets.table_export import ROWS_A_TURN, TableExport, lines_in_turns
+from gui.widgets.table_export import EXPORT_KEY, ROWS_A_TURN, TableExport, add_table_actions, lines_in_turns
 from gui.words.text import Words, tr
 
 R = TypeVar("R")
 COPY_JSON = QKeySequence("Ctrl+Shift+C")
-EXPORT_KEY = QKeySequence("Ctrl+E")
 COLUMNS_KEY = QKeySequence("Ctrl+Shift+M")
 NO_INDEX = QModelIndex()
 COPIED_MAX = 10_000
@@ -563,7 +562,7 @@ class DataGrid(QWidget, Generic[R]):
         return self.export().ask() if self.model.is_whole else None
 
     def export(self) -> TableExport:
-        return TableExport(self, self.model, self.shown_columns)
+        return TableExport(self, lambda done: lines_in_turns(self, self.shown_columns, self.model.shown_rows, done))
 
     @property
     def shown_columns(self) -> list[Column[R]]:
@@ -612,9 +611,7 @@ class DataGrid(QWidget, Generic[R]):
 
     def add_table_actions(self, menu: QMenu) -> None:
         """Add what can be done with the whole table to a menu."""
-        menu.addAction(tr("Copy the table"), self.copy_all)
-        if self.model.is_whole:
-            menu.addAction(tr("Export the table as CSV…"), self.ask_export)
+        add_table_actions(menu, self.copy_all, self.ask_export if self.model.is_whole else None)
 
     # ---- columns ---------------------------------------------------------------------------------------------------
 

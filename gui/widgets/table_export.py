@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from broker_core.api import csv_bytes
 from gui.event_loop.turns import next_turn
-from gui.models.table import Column, ColumnTableModel
+from gui.models.table import Column
 from gui.operations.background import write_file
 from gui.theme.tokens import State
 from gui.widgets.popups import ask_to_save
 from gui.words.error_words import kept_line
 from gui.words.text import Words, count_text, tr
 
+EXPORT_KEY = QKeySequence("Ctrl+E")
 ROWS_A_TURN = 400
 """Texts of so many rows are made in one turn of the loop."""
 
@@ -34,11 +36,9 @@ class Told(Protocol):
         """Show it."""
 
 
-def lines_in_turns(
-    owner: QObject, columns: Sequence[Column[Any]], rows: Iterable[Any], done: Callable[[list[list[str]]], None]
-) -> None:
+def lines_in_turns(owner: QObject, columns: Sequence[Column[Any]], rows: Iterable[Any], done: Callable[[Lines], None]) -> None:
     """Make the texts of rows, some in each turn of the loop; then ``done`` receives them below their titles."""
-    lines: list[list[str]] = [[tr(column.title) for column in columns]]
+    lines: Lines = [[tr(column.title) for column in columns]]
     left = iter(rows)
 
     def go_on() -> None:
@@ -52,29 +52,43 @@ def lines_in_turns(
     go_on()
 
 
-class TableExport(QObject):
-    """The export of one table. The rows are those at its begin, in their order; hidden columns are left out."""
+Lines = list[list[str]]
+"""Titles and, below them, the texts of rows."""
 
-    def __init__(self, table: QWidget, model: ColumnTableModel[Any], columns: Sequence[Column[Any]]) -> None:
+
+def add_table_actions(menu: QMenu, copy: Callable[[], object], export: Callable[[], object] | None) -> None:
+    """Add what can be done with a whole table to a menu; ``export`` is None where it is exported in another way."""
+    menu.addAction(tr("Copy the table"), copy)
+    if export is not None:
+        menu.addAction(tr("Export the table as CSV…"), export)
+
+
+class TableExport(QObject):
+    """The export of one table. The rows are those at its begin, in their order; hidden columns are left out.
+
+    ``make_lines`` hands what is exported to the function that it gets, at once or in later turns of the loop.
+    """
+
+    def __init__(self, table: QWidget, make_lines: Callable[[Callable[[Lines], None]], None]) -> None:
         super().__init__(table)
         self._table = table
-        self._model = model
-        self._columns = columns
+        self._make_lines = make_lines
 
     def ask(self) -> QFileDialog:
         return ask_to_save(self._table, tr("Export the table"), "table.csv", self.write, ["CSV (*.csv)"])
 
     def write(self, path: Path) -> None:
         """Make the texts, some rows a turn, and write them off the GUI thread."""
-        rows = self._model.shown_rows
 
-        def done(_size: int) -> None:
-            count = count_text(len(rows))
-            self._tell(lambda: tr("{count} rows are exported to {path}", count=count, path=path), State.HEALTHY)
+        def write_lines(lines: Lines) -> None:
+            count = count_text(len(lines) - 1)
 
-        lines_in_turns(
-            self, self._columns, rows, lambda lines: write_file(self, path, lambda: csv_bytes(lines), done, self._failed)
-        )
+            def done(_size: int) -> None:
+                self._tell(lambda: tr("{count} rows are exported to {path}", count=count, path=path), State.HEALTHY)
+
+            write_file(self, path, lambda: csv_bytes(lines), done, self._failed)
+
+        self._make_lines(write_lines)
 
     def _failed(self, error: Exception) -> None:
         reason: Callable[[], str] = kept_line(error)

@@ -67,6 +67,8 @@ def help_text(advice: Help | None) -> str:
         return ""
     names = {"more": advice.more, "queues": advice.queues}
     match advice.kind:
+        case HelpKind.MORE_CONSUMERS if not advice.queues:
+            return tr("{more} more consumers would drain it", **names)
         case HelpKind.MORE_CONSUMERS:
             return tr("{more} more consumers would drain it; {queues} queues, so more than that cannot", **names)
         case HelpKind.TOO_FEW_QUEUES:

@@ -53,7 +53,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Forecast": (
             "When the slowest queue is read: median of slopes over the last three minutes, or since the lag turned. Unknown "
-            "where their band leaves the direction open, and for 10 s after a turn. [time]"
+            "where their band leaves the direction open, and for 10 s or more after a turn. [time]"
         ),
         "Group": "Name of the consumer group.",
         "Group offset": (
@@ -117,10 +117,10 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "transactional and retried messages. Of an attached cluster: putMessageTimesTotal of all brokers. The message flow "
             "below counts what producers sent alone. [messages/s]"
         ),
-        "Messages out": (
-            "Messages that consumers took, mean over the last 4 s; a message counts once for each group. Of an attached "
-            "cluster: msgGetTotalTodayNow of all brokers, without what this window read itself; that is shown below the "
-            "figure. [messages/s]"
+        "overview/Delivered": (
+            "Messages that consumers were sent, mean over the last 4 s; once for each group, and again when it is "
+            "sent again. What groups have consumed is their Out. Of an attached cluster: msgGetTotalTodayNow of all brokers, "
+            "without what this window read itself; that is shown below the figure. [messages/s]"
         ),
         "Consumer lag": (
             "Messages that groups have not consumed: end of each queue less committed offset, over all groups but the broker's "
@@ -171,7 +171,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "chart/Time": "The moment of the figures in the row.",
         "chart/In": "Messages written, mean over 4 s. [messages/s]",
-        "chart/Out": "Messages that consumers took, mean over 4 s; a message counts once for each group. [messages/s]",
+        "chart/Delivered": "Messages that consumers were sent, mean over 4 s; each once for each group. [messages/s]",
         "chart/Lag": "Messages that are not consumed: end of each queue less committed offset. [messages]",
         "chart/p50": "Time in which half of the puts of 10 s were stored. [ms]",
         "chart/p99": "Time in which all but one of a hundred puts of 10 s were stored. [ms]",

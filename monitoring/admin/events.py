@@ -33,6 +33,8 @@ _GROUPS = {
     "broker_back": EventGroup.RESTART,
     "master_lost": EventGroup.RESTART,
     "master_back": EventGroup.RESTART,
+    "slave_lost": EventGroup.RESTART,
+    "slave_back": EventGroup.RESTART,
     "name_server_lost": EventGroup.RESTART,
     "name_server_back": EventGroup.RESTART,
     "offsets_moved_back": EventGroup.RESET,

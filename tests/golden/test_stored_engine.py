@@ -17,6 +17,7 @@ from broker_core.worker.questions.delays import ListDelayed
 from broker_core.worker.questions.searches import ContinueSearch, StartSearch
 from broker_core.worker.questions.stored_messages import BrowseQueue, SendMessage
 from broker_core.worker.questions.transactions import ListTransactions
+from broker_core.worker.transactions import transaction_totals
 from tests.support.golden import GOLDEN_NAMES, contents, golden_store
 
 
@@ -120,7 +121,18 @@ def test_undecided_transactions_stand_as_they_stood(tmp_path):
     page, _engine = with_engine(root, look)
     assert page.total == len(page.origin) == 6
     assert set(page.topic) == {"ShopTrade"}
-    assert page.producers == [0] * 6
+    assert page.producers == [-1] * 6, "nobody can connect, which is no want of producers"
+    assert set(page.state) <= {"prepared", "checking"}
+
+
+def test_nothing_is_late_and_no_producer_lacks_where_no_broker_runs(tmp_path):
+    async def look(engine, _queries):
+        overdue = {one.overdue_ms for one in engine.delays.figures()} if engine.delays else set()
+        return overdue, transaction_totals(engine.transactions)["transactions_waiting"]
+
+    delays, _engine = with_engine(golden_store("delay").unpack(tmp_path / "d"), look)
+    transactions, _engine = with_engine(golden_store("transaction").unpack(tmp_path / "t"), look)
+    assert (delays, transactions) == (({-1}, 0), ({-1}, 0))
 
 
 def test_nothing_can_be_done_to_it(tmp_path):

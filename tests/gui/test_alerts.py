@@ -23,8 +23,17 @@ from gui.views.alerts.words import alert_place, alert_texts, condition_text, kno
 from gui.views.events.words import text_of
 from gui.words.text import load_catalogue
 from monitoring.admin.events import EventRow
-from monitoring.alert_rules import DEFAULT_RULES, FOREVER, AlertRule, check_rule, rules_from_json, rules_to_json, unit_of
-from monitoring.alert_watch import AlertChange, AlertFinding, AlertState
+from monitoring.alert_rules import (
+    DEFAULT_RULES,
+    FOREVER,
+    AlertRule,
+    check_rule,
+    counted_of,
+    rules_from_json,
+    rules_to_json,
+    unit_of,
+)
+from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, change_text
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
@@ -270,7 +279,7 @@ def test_an_alert_says_what_is_wrong_and_where_to_look(qapp, series, subject, ti
 def test_an_alert_from_below_says_its_rule(qapp):
     one = alert("group:g.lag_messages", "g")
     below = replace(one, rule=replace(one.rule, above=False))
-    assert alert_texts(below) == ("Fast: g: 20", "below 1,000 · rule “Fast”")
+    assert alert_texts(below) == ("Fast: g: 20 messages", "below 1,000 · rule “Fast”")
 
 
 def test_changes_and_results_in_words(qapp):
@@ -279,6 +288,35 @@ def test_changes_and_results_in_words(qapp):
     late = replace(RULE, series="level:*.late_ms")
     assert change_words(AlertChange(late, "7", 5.0, False, 0)) == "No longer: Fast: level 7; now 5 ms"
     assert post_text(WebhookResult(-1, "timed out", 5_000.0)) == "timed out"
+
+
+@pytest.mark.parametrize(
+    ("series", "value", "words"),
+    [
+        ("group:*.lag_messages", 16_870.0, "16,870 messages"),
+        ("topic:%DLQ%*.kept_messages", 1.0, "1 message"),
+        ("level:*.pending", 12.0, "12 messages"),
+        ("totals.dead_letters", 3.0, "3 messages"),
+        ("totals.transactions_given_up", 1.0, "1 transaction"),
+        ("group:*.members", 2.0, "2 members"),
+        ("totals.connections", 31.0, "31 connections"),
+        ("totals.consumers", 2.0, "2 clients"),
+        ("totals.put_rate", 5.0, "5 /s"),
+        ("totals.disk_used_percent", 86.2, "86.2 %"),
+        ("totals.store_bytes", 2_048.0, "2.0 KiB"),
+    ],
+)
+def test_a_notice_and_its_event_say_what_a_figure_counts(qapp, series, value, words):
+    change = AlertChange(replace(RULE, series=series, name="Mine"), "", value, True, 0)
+    limit = change_words(change).partition(", above ")[2]
+    assert change_words(change) == f"Mine: {words}, above {limit}"
+    assert text_of(EventRow(0, 0, "alert", "", change_text(change))) == change_words(change)
+    over = replace(change, is_firing=False)
+    assert text_of(EventRow(0, 0, "alert", "", change_text(over))) == change_words(over) == f"No longer: Mine; now {words}"
+
+
+def test_every_figure_of_a_shipped_rule_has_a_unit_or_counts_something():
+    assert [rule.series for rule in DEFAULT_RULES if not (unit_of(rule.series) or counted_of(rule.series))] == []
 
 
 def test_a_duration_is_told_as_its_rule_says_it(qapp):
@@ -457,6 +495,7 @@ def test_a_name_that_is_being_written_stays_when_the_language_changes(make_view,
 def test_what_was_told_is_told_in_chinese(chinese):
     told = [
         ("alert", "Lag of a group: billing: 20,000, above 15,000", "消费组堆积：billing: 20,000，高于 15,000"),
+        ("alert", "Lag of a group: billing: 20,000 messages, above 15,000", "消费组堆积：billing: 20,000 条消息，高于 15,000"),
         (
             "alert",
             "Delayed messages are late: level 9: 1,204 ms, above 1,000 ms",

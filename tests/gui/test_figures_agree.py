@@ -31,7 +31,7 @@ from gui.views.topics.topic_view import TopicView
 from gui.views.topics.view import TopicsView
 from gui.views.transactions.view import TransactionsView
 from gui.words.outlooks import outlook_text
-from gui.words.text import TimeZoneChoice, count_text, rate_text, short_count_text
+from gui.words.text import TimeZoneChoice, count_text, rate_number, rate_text, short_count_text
 from monitoring.admin.connections import BROKER
 from monitoring.alert_readings import AlertReadings
 from monitoring.alert_rules import DEFAULT_RULES
@@ -171,6 +171,22 @@ def test_list_and_panel_of_a_group_have_one_outlook_until_the_next_state(show_pa
     assert column(view.groups, listed, "forecast") == outlook_text(view.lag.outlook, str)
 
 
+def test_out_is_what_groups_consume_and_delivered_what_clients_were_sent(show_page, source, theme, qtbot):
+    """The source delivers more than it consumes; each place that shows one of both calls it so."""
+    status = StatusBar(theme, TaskList(), TimeZoneChoice())
+    qtbot.addWidget(status)
+    status.show_figures(source.state)
+    overview, consumers = show_page(OverviewView, source), show_page(ConsumersView, source)
+    delivered = rate_number(source.state.totals["got_rate"])
+    assert status.figures["Delivered"] == delivered
+    tile = overview.tiles.tiles["out"]
+    assert (words_of(tile).splitlines()[0], tile.value_label.text()) == ("Delivered", delivered)
+    assert [one.title for one in overview.panels.make().throughput.chart.series] == ["In", "Delivered"]
+    [out] = [one for one in consumers.groups.columns if one.key == "out"]
+    assert (out.title, consumers.lag.facts["out"].name.text()) == ("Out", "Out")
+    assert "Out" not in status.figures
+
+
 def test_a_topic_is_described_alike_on_all_pages(show_page, source):
     topics = show_page(TopicsView, source)
     overview = show_page(OverviewView, source)
@@ -188,12 +204,12 @@ def test_totals_are_the_same_on_the_overview_the_status_bar_and_the_side_bar(sho
     status.show_figures(source.state)
     tiles = overview.tiles.tiles
     assert status.figures["In"] == tiles["in"].value_label.text()
-    assert status.figures["Out"] == tiles["out"].value_label.text()
+    assert status.figures["Delivered"] == tiles["out"].value_label.text()
     assert status.figures["Lag"] == tiles["lag"].value_label.text()
     chart = overview.panels.make().throughput.chart
     overview.state_changed(source.state)
     assert [chart.shown_value(key).removesuffix("/s") for key in ("in", "out")] == [
-        status.figures[key] for key in ("In", "Out")
+        status.figures[key] for key in ("In", "Delivered")
     ]
     alerts = overview.context.alerts
     show_counts(bar, source.state, alerts_firing=alerts.firing, lag_is_over=False, dead_are_alarming=False)

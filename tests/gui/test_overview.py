@@ -42,7 +42,7 @@ from gui.views.overview.tiles import dead_text, disk_text, lag_text, latency_tex
 from gui.views.overview.view import OverviewView
 from gui.widgets.basic import ElidedLabel
 from gui.words.outlooks import turned_text
-from gui.words.text import UNKNOWN, TimeZoneChoice
+from gui.words.text import UNKNOWN, TimeZoneChoice, rate_text
 from monitoring.delay import no_delays
 from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast
@@ -407,6 +407,12 @@ def test_what_is_sent_is_unknown_where_commits_are_not_counted():
     assert flow.half_rate == 24
     assert math.isnan(flow.normal_rate), "committed ones would be counted twice"
     assert math.isnan(flow.sent_rate)
+    assert flow.sent_least == pytest.approx(message_flow(state).sent_rate, abs=24), "each half message may be committed"
+    assert flow.sent_least >= 24
+    assert flow_picture(uncounted).columns[0][0].value == f"≥ {rate_text(flow.sent_least)}"
+    untold = replace(uncounted, queue_put_rate=np.full(state.queue_put_rate.shape, np.nan),
+                     catalog=replace(state.catalog, brokers=["a"], broker_version=[""]))  # fmt: skip
+    assert flow_picture(untold).columns[0][0].value == UNKNOWN
     quiet = replace(uncounted, queue_put_rate=np.where(uncounted.queue_put_rate == 24, 0.0, uncounted.queue_put_rate))
     assert message_flow(quiet).sent_rate > 0, "without transactions nothing is to be taken apart"
 
@@ -520,10 +526,10 @@ def test_the_header_of_an_attached_cluster_names_the_name_server_and_counts_brok
     booted = {**source.state.totals, "started_ms": source.state.taken_ms - 134 * 60_000.0}
     source.state = replace(source.state, totals=booted)
     view = make_view(source)
-    assert view.header.facts == "2 brokers, up 2 h 14 min, known to the name server 127.0.0.1:9876"
+    assert view.header.facts == "2 brokers, all up for 2 h 14 min, known to the name server 127.0.0.1:9876"
     # Restarted while the window was connected, and then gone.
     view.state_changed(replace(source.state, totals=booted | {"started_ms": source.state.taken_ms - 20_000.0}))
-    assert view.header.facts == "2 brokers, up 20 s, known to the name server 127.0.0.1:9876"
+    assert view.header.facts == "2 brokers, all up for 20 s, known to the name server 127.0.0.1:9876"
     view.state_changed(replace(source.state, totals={}))
     assert view.header.facts == "2 brokers, known to the name server 127.0.0.1:9876"
 

@@ -27,7 +27,9 @@ from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
 from gui.views.settings.view import SettingsView
 from gui.widgets.containers import LaterPart
+from gui.words.text import UNKNOWN
 from monitoring.sources.base import SourceStatus
+from tests.support.calm_cluster import calm_outside
 from tests.support.fake_source import FakeSource, fake_state
 from tests.support.model_rules import hold_to_rules
 from tests.support.shown_parts import search_for
@@ -108,6 +110,16 @@ def test_a_cluster_that_runs_elsewhere_has_versions_of_its_own(make_view):
     catalog = replace(state.catalog, brokers=["a", "b", "c"], broker_version=["V5_3_3", "", "V4_9_4"])
     view = make_view(FakeSource(replace(state, catalog=catalog)))
     assert dict(view.section("connections").facts.pairs())["Version"] == "V4_9_4, V5_3_3"
+
+
+def test_a_cluster_runs_for_as_long_as_its_overview_says(make_view):
+    source = FakeSource(calm_outside())
+    source.state = replace(source.state, totals={**source.state.totals, "started_ms": source.state.taken_ms - 20_000.0})
+    facts = make_view(source).section("connections").facts
+    assert dict(facts.pairs())["Running for"] == "20 s"
+    untold = FakeSource(calm_outside())
+    untold.state = replace(untold.state, totals={})
+    assert dict(make_view(untold).section("connections").facts.pairs())["Running for"] == UNKNOWN
 
 
 def test_a_port_is_reached_as_a_client_reaches_it(qapp, qtbot, monkeypatch):

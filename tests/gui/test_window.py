@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QToolButton
@@ -7,6 +9,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
 from gui.main_window.live import LiveFeed
+from gui.main_window.page_area import PINNED_MAX, TABS_MAX
 from gui.main_window.places import PagePlace
 from gui.main_window.shortcut_sheet import ShortcutSheet
 from gui.theme.manager import ThemeMode
@@ -127,7 +130,7 @@ def test_the_status_bar_says_address_rates_and_lag(frame):
     bar = frame.window.status_bar
     assert bar.state_text == "Embedded broker running"
     assert bar.address_button.text() == "127.0.0.1:9876"
-    assert bar.figures == {"In": "1,284", "Out": "1,931", "Lag": "18,402"}
+    assert bar.figures == {"In": "1,284", "Delivered": "1,931", "Lag": "18,402"}
 
 
 def test_unknown_lag_is_a_dash(frame):
@@ -147,6 +150,20 @@ def test_counts_stand_in_the_side_bar_and_lag_warns_above_its_limit(make_frame):
     frame = make_frame()
     frame.source.push()
     assert frame.window.side_bar.items["topics"].count == "9"
+
+
+def test_where_no_broker_runs_that_could_be_watched_alerts_have_no_count(make_frame, monkeypatch):
+    told: list[float] = []
+    monkeypatch.setattr(
+        "gui.main_window.broker_watch.show_counts", lambda *_of, alerts_firing, **_more: told.append(alerts_firing)
+    )
+    source = FakeSource()
+    source.ready = replace(source.ready, name_server="", broker="", read_only=True)
+    frame = make_frame(source=source)
+    assert frame.window.broker.alerts is not None
+    frame.window.broker.alerts.is_read = False
+    frame.source.push()
+    assert told[-1] == 0, "a dash would say that it is not known yet"
 
 
 def test_only_the_page_in_front_gets_figures(frame):
@@ -209,7 +226,7 @@ def test_all_of_the_frame_follows_a_broker_that_is_gone(frame):
     frame.source.set_status(SourceStatus.LOST, WorkerLostError("it is gone"))
     assert window.tool_bar.live_button.text() == "No data"
     assert window.tool_bar.live_button.property("role") == "ended"
-    assert (window.status_bar.figures["In"], window.status_bar.figures["Out"]) == (UNKNOWN, UNKNOWN)
+    assert (window.status_bar.figures["In"], window.status_bar.figures["Delivered"]) == (UNKNOWN, UNKNOWN)
     assert "Broker process —" in words_of(window.status_bar)
     assert all(item.is_old for item in window.side_bar.items.values())
     assert item.shown_state is None
@@ -512,6 +529,23 @@ def test_a_pinned_tab_keeps_its_page_and_stays(frame):
     area.toggle_pinned(pinned)
     area.close_others(other)
     assert pinned not in area.pages
+
+
+def test_no_pinned_tab_closes_for_another_page(frame):
+    window = frame.window
+    area = window.area
+    while len(area.places) < TABS_MAX:
+        window.navigation.open(PagePlace("topics"), new_tab=True)
+    for page in area.pages:
+        area.tabs.setCurrentIndex(area.pages.index(page))
+        window.commands.toggle_pinned()
+    assert len(area.pinned) == PINNED_MAX
+    assert window.notices.toasts.shown_texts == [f"{PINNED_MAX} tabs are pinned. Release one first."]
+    pinned = [area.pages[index] for index in area.pinned]
+    window.navigation.open(PagePlace("overview"), new_tab=True)
+    window.navigation.open(PagePlace("topics"), new_tab=True)
+    assert set(pinned) <= set(area.pages)
+    assert len(area.places) == TABS_MAX
 
 
 def test_all_tabs_are_listed_where_there_is_no_room_for_them(frame, qtbot):

@@ -101,7 +101,13 @@ class WatchedPages:
     """A console, and what is done with it. On the GUI thread."""
 
     def __init__(
-        self, application: QApplication, folder: Path, cluster: Cluster | None = None, *, language: str = "en"
+        self,
+        application: QApplication,
+        folder: Path,
+        cluster: Cluster | None = None,
+        *,
+        language: str = "en",
+        opened_store: Path | None = None,
     ) -> None:
         """Make the window.
 
@@ -110,6 +116,7 @@ class WatchedPages:
             folder: Where everything is kept.
             cluster: What to attach to; None: the window runs a broker itself.
             language: Of the window.
+            opened_store: A store that is read instead, without a broker.
         """
         settings_file = folder / "window.ini"
         if cluster is not None:
@@ -117,6 +124,8 @@ class WatchedPages:
             settings.setValue(STORES_KEY, [kept_text(cluster)])
             settings.sync()
         worker = WorkerArguments(folder / "store", name_server_port=0, broker_port=0, settings=SETTINGS)
+        if opened_store is not None:
+            worker = WorkerArguments(opened_store, files_only=True)
         options = WindowOptions(
             worker,
             language=language,

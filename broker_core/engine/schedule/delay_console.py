@@ -39,7 +39,7 @@ class LevelFigures(NamedTuple):
     Attributes:
         pending: Pending messages, without cancelled or delivered ones.
         next_due_ms: When the next message is due, also when that is past.
-        overdue_ms: How late the oldest due message is now; 0 when none is due.
+        overdue_ms: How late the oldest due message is now; 0 when none is due, -1 where nobody delivers.
         delivered, skipped: Since the start.
         late_p50_ms, late_p99_ms: Of the last minute.
     """
@@ -117,6 +117,8 @@ class DelayConsole:
         self._journal = journal
         self._clock = clock
         self._timer_ms = timer_ms
+        self.is_delivering = True
+        """Whether somebody delivers: what waits in a store that is only read is not late."""
 
     # ---- looking ----
 
@@ -138,12 +140,17 @@ class DelayConsole:
             delay_ms=level.delay_ms,
             pending=pending,
             next_due_ms=due_ms,
-            overdue_ms=max(now_ms - due_ms, 0) if due_ms >= 0 else 0,
+            overdue_ms=self._overdue_ms(due_ms, now_ms),
             delivered=level.delivered,
             skipped=level.skipped,
             late_p50_ms=late.p50_ms,
             late_p99_ms=late.p99_ms,
         )
+
+    def _overdue_ms(self, due_ms: int, now_ms: int) -> int:
+        if not self.is_delivering:
+            return -1
+        return max(now_ms - due_ms, 0) if due_ms >= 0 else 0
 
     def _next_due_ms(self, level: LevelQueue) -> int:
         moved = self._overrides.next_due()

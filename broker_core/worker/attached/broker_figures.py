@@ -93,6 +93,10 @@ class BrokerFigures:
     lost_ms: int = 0
     no_master_ms: int = 0
     """When it lost its master, ms since the epoch; 0 while it has one."""
+    slaves: frozenset[str] = frozenset()
+    """Addresses of its slaves when it had a master last."""
+    slaves_gone_ms: dict[str, int] = field(default_factory=dict)
+    """Address of a slave that is gone → when that was seen, ms since the epoch."""
     unregistered_ms: int = 0
     """Since when the name server does not know it, ms since the epoch; 0 while it does."""
     master_log_end: int = -1

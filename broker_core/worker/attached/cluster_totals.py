@@ -55,7 +55,7 @@ def _reported(brokers: Sequence[BrokerFigures], now_ms: int) -> dict[str, float]
         totals["console_messages"] = float(sum(of.console_got for of in brokers))
     boots = [whole_number(runtime.get("bootTimestamp")) for runtime in runtimes]
     if None not in boots:
-        totals["started_ms"] = float(min(boot for boot in boots if boot is not None))
+        totals["started_ms"] = float(max(boot for boot in boots if boot is not None))
     for name, key in _OF_ONE.items() if len(runtimes) == 1 else ():
         number = whole_number(runtimes[0].get(key))
         if number is not None:

@@ -75,6 +75,9 @@ class ClusterFigures:
 
     def take_tables(self, broker: str, topics: dict[str, TopicConfig], groups: frozenset[str]) -> None:
         of = self.of(broker)
+        if of.no_master_ms:
+            # A slave learns of topics and groups from its master, some seconds later; nobody deletes any meanwhile.
+            topics, groups = of.topics | topics, of.groups | groups
         self._is_dirty = self._is_dirty or not of.has_told_tables or of.topics != topics or of.groups != groups
         of.has_told_tables = True
         is_first, before = not of.topics, self.brokers_of_topics().keys()
@@ -119,6 +122,8 @@ class ClusterFigures:
         before = of.place
         self._is_dirty = self._is_dirty or before != place
         of.move(place)
+        if place.has_master:
+            self._note_slaves(of, place)
         if not place.has_master:
             if not of.no_master_ms:
                 of.no_master_ms = self._clock()
@@ -130,6 +135,18 @@ class ClusterFigures:
             self._tell("master_back", text, place.name)
         elif before is not None and before.address != place.address:
             self._tell("master_back", f"Broker {place.name} has another master now, at {place.address}", place.name)
+
+    def _note_slaves(self, of: BrokerFigures, place: BrokerPlace) -> None:
+        """Tell of slaves that are gone or back; one that became the master is neither."""
+        for address in sorted(of.slaves.difference(place.slaves, {place.address})):
+            of.slaves_gone_ms[address] = self._clock()
+            text = f"Broker {place.name} has lost slave {address} and has {len(place.slaves)} now"
+            self._tell("slave_lost", text, place.name)
+        for address in of.slaves_gone_ms.keys() & set(place.slaves):
+            away_s = self._seconds_since(of.slaves_gone_ms.pop(address))
+            self._tell("slave_back", f"Broker {place.name} has slave {address} again, after {away_s:,} s", place.name)
+        of.slaves_gone_ms.pop(place.address, None)
+        of.slaves = frozenset(place.slaves)
 
     def take_registered(self, names: AbstractSet[str]) -> None:
         """Which brokers the name server knows now; after its restart it learns them within half a minute."""

@@ -73,7 +73,8 @@ class StoredTransactions:
             await asyncio.sleep(0)
 
     def living(self, _group: str) -> int:
-        return 0
+        """Unknown, because nobody can connect."""
+        return -1
 
 
 class StoredEngine:
@@ -148,6 +149,7 @@ class StoredEngine:
         service.load()
         for level in service.delivery.levels.values():
             level.look(self._clock())
+        service.console.is_delivering = False
         return service.console
 
     async def stop(self) -> None:

@@ -79,7 +79,7 @@ class Snapshot:
     (offsets behind the ends of the two queues), _next_round_ms, _unread (records that a start has still to read before all
     that is undecided is known); where atomic transactions are on also atomic_open, _oldest_ms (start of the oldest open one,
     -1 none), _held_back (messages that readers do not get yet), _committed, _aborted, _timed_out (since the start).
-    Of an attached cluster also `TOTALS_READ_MS`, `OFFSETS_READ_MS`, and started_ms (of the broker that runs longest)."""
+    Of an attached cluster also `TOTALS_READ_MS`, `OFFSETS_READ_MS`, and started_ms (of the broker that started last)."""
     delays: Columns = field(default_factory=dict)
     """One row a delay level: ``level``, ``delay_ms``, ``pending``, ``next_due_ms`` (-1 none), ``overdue_ms`` (0 none, -1
     unknown), ``delivered``, ``skipped`` (since the start) — i8[L]; ``late_p50_ms``, ``late_p99_ms`` (last minute, NaN none) —

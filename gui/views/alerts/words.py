@@ -8,7 +8,7 @@ from broker_core.api import UsageError
 from broker_core.api import names as reserved
 from gui.operations.alert_center import OpenAlert, subject_text
 from gui.theme.tokens import State
-from gui.words.amounts import value_text
+from gui.words.amounts import full_value_text, value_text
 from gui.words.text import count_text, duration_text, tr
 from monitoring.alert_rules import KINDS, TOTALS, AlertRule, Severity, split_series
 from monitoring.alert_watch import AlertState
@@ -52,11 +52,11 @@ def condition_words(rule: AlertRule) -> str:
 
 FIGURES = {
     ("topic", "put_rate"): "Messages in",
-    ("topic", "got_rate"): "Messages out",
+    ("topic", "got_rate"): "Messages delivered",
     ("topic", "kept_messages"): "Kept messages",
     ("group", "lag_messages"): "Lag",
     ("group", "behind_ms"): "Age of the lag",
-    ("group", "got_rate"): "Messages out",
+    ("group", "got_rate"): "Messages delivered",
     ("group", "members"): "Members online",
     ("group", "unattended_messages"): "Lag that nobody consumes",
     ("group", "lost_messages"): "Messages lost unread",
@@ -69,7 +69,7 @@ FIGURES = {
     ("level", "delivered_rate"): "Delivered messages",
     (TOTALS, "lag_messages"): "Lag",
     (TOTALS, "put_rate"): "Messages in",
-    (TOTALS, "got_rate"): "Messages out",
+    (TOTALS, "got_rate"): "Messages delivered",
     (TOTALS, "put_p50_ms"): "Put latency p50",
     (TOTALS, "put_p99_ms"): "Put latency p99",
     (TOTALS, "disk_used_percent"): "Disk used",
@@ -151,7 +151,7 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     if title is None:
         about = subject_text(rule, subject)
         name = f"{tr(rule.name)}: {about}" if about else tr(rule.name)
-        return f"{name}: {value_text(rule.series, value)}", reason
+        return f"{name}: {full_value_text(rule.series, value)}", reason
     reasons = {
         ("group", "unattended_messages"): lambda: tr("{count} wait, no client is online", count=count),
         ("group", "beyond_messages"): lambda: tr("{count} past the last message: reset it", count=count),

@@ -23,6 +23,8 @@ class MessageFlow:
     """Rates in messages/s. ``sent_rate`` is the sum of ``normal_rate``, ``delayed_rate`` and ``half_rate``."""
 
     sent_rate: float
+    sent_least: float
+    """The same, but where commits are not counted as if every half message were committed."""
     producers: float
     normal_rate: float
     topics_written: float
@@ -62,6 +64,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
     # An attached cluster counts no commits, so its normal rate is unknown while half messages are put.
     committed = commit_rate if half_rate > 0 else _or_0(commit_rate)
     normal_rate = _at_least_0(rates.own - _or_0(due_rate) - committed)
+    normal_least = _at_least_0(rates.own - _or_0(due_rate) - (half_rate if math.isnan(committed) else committed))
     # A failed message waits in a delay level before its next attempt; no producer has sent it again.
     delayed_rate = _at_least_0(
         rates.of(lambda name: name in (reserved.SCHEDULE_TOPIC, reserved.WHEEL_TIMER_TOPIC)) - _or_0(retry_rate)
@@ -70,6 +73,7 @@ def message_flow(state: ClusterState) -> MessageFlow:
     kept = state.topic_kept_messages[dead]
     return MessageFlow(
         sent_rate=normal_rate + delayed_rate + half_rate,
+        sent_least=normal_least + delayed_rate + half_rate,
         producers=total(state, "producers"),
         normal_rate=normal_rate,
         topics_written=rates.own_written,
@@ -218,7 +222,9 @@ def flow_picture(state: ClusterState) -> FlowPicture:
 
 
 def _producers(flow: MessageFlow) -> FlowCard:
-    return FlowCard(PRODUCERS, tr("Producers"), rate_text(flow.sent_rate), _clients_text(flow.producers), FlowRole.NORMAL)
+    is_bound = math.isnan(flow.sent_rate) and not math.isnan(flow.sent_least)
+    sent = f"≥ {rate_text(flow.sent_least)}" if is_bound else rate_text(flow.sent_rate)
+    return FlowCard(PRODUCERS, tr("Producers"), sent, _clients_text(flow.producers), FlowRole.NORMAL)
 
 
 def _kinds(flow: MessageFlow) -> tuple[FlowCard, ...]:

@@ -56,7 +56,7 @@ class TileKind:
 
 TILES = {
     "in": TileKind("Messages in", "put_rate", "topics", 0),
-    "out": TileKind("Messages out", "got_rate", "consumers", 2),
+    "out": TileKind("Delivered", "got_rate", "consumers", 2),
     "lag": TileKind("Consumer lag", "lag_messages", "consumers", 0),
     "latency": TileKind("Put latency p99", "put_p99_ms", "store", 5),
     "dead": TileKind("Dead letters", "dead_letters", "dead_letters", 3),
@@ -117,7 +117,7 @@ class TileRow(QWidget):
 
 
 def out_text(state: ClusterState) -> TileText:
-    """Messages out, and how many for each one in; for an attached cluster the reads of this console are shown apart."""
+    """Messages delivered, and how many for each one in; for an attached cluster the reads of this console are shown apart."""
     own = total(state, "console_rate")
     if own > 0:
         return TileText(rate_number(total(state, "got_rate")), "/s", tr("and {rate}/s by this console", rate=rate_number(own)))

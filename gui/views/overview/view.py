@@ -50,7 +50,7 @@ class ThroughputPanel(Panel):
         super().__init__(" ")
         self._context = context
         self._state: ClusterState | None = None
-        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Out", State.COMMITTED, fill=True)]
+        lines = [ChartSeries("in", "In", fill=True), ChartSeries("out", "Delivered", State.COMMITTED, fill=True)]
         self.chart = TimeChart(context.theme, context.times, lines, value_text=rate_text, tick_text=short_count_text)
         self._lines = ChartHistory(context.source, context.history, self)
         self._lines.arrived.connect(self._draw)
@@ -131,7 +131,7 @@ class PanelsPart(BesideRow):
         # Two charts in one turn would be felt.
         backlog = LaterPart(lambda: self._make_backlog(context), fill=self._fill_backlog, turns=1)
         throughput, attention = ThroughputPanel(context, link), AttentionPanel(context)
-        super().__init__((throughput, 45), (backlog, 21), (attention, 34))
+        super().__init__((throughput, 45), (backlog, 19), (attention, 36))
         self._link = link
         self.throughput, self.backlog, self.attention = throughput, backlog, attention
         self.turned.connect(self._give_rows)
@@ -242,10 +242,12 @@ class OverviewView(PageView):
             self.header.set_facts(tr("Store opened, read-only"))
         elif ready is not None:
             names = {"count": len(state.catalog.brokers), "address": ready.name_server}
-            started_ms = total(state, "started_ms") if state.is_from_outside else float(ready.started_ms)
-            up = duration_text(max(0.0, state.taken_ms - started_ms)) if not math.isnan(started_ms) else ""
+            up_ms = state.up_ms(ready.started_ms)
+            up = duration_text(up_ms) if not math.isnan(up_ms) else ""
             if self.context.source.name == EMBEDDED_NAME:
                 facts = tr("{name} broker, up {duration}", name=tr(EMBEDDED_NAME), duration=up)
+            elif up and len(state.catalog.brokers) > 1:
+                facts = tr("{count} brokers, all up for {duration}, known to the name server {address}", duration=up, **names)
             elif up:
                 facts = tr("{count} brokers, up {duration}, known to the name server {address}", duration=up, **names)
             else:

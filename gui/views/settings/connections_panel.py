@@ -192,7 +192,7 @@ class ConnectionsPanel(QWidget):
         if not ready.runs_broker:
             self.facts.set_pairs([(tr("Store"), ready.store_directory), (tr("Version"), f"Orbit {ORBIT_VERSION}")])
             return
-        running_ms = max(0, state.taken_ms - ready.started_ms) if state is not None else None
+        running_ms = state.up_ms(ready.started_ms) if state is not None else None
         self.facts.set_pairs(
             [
                 (tr("Name servers"), ready.name_server),

@@ -86,7 +86,7 @@ MEANING = {
     "gui/widgets/basic.py": (2, "figures are old"),
     "gui/widgets/notice.py": (7, "the remarks themselves"),
     "gui/widgets/panel.py": (1, "which states colour a fact"),
-    "gui/words/broker_words.py": (6, "events that need a person"),
+    "gui/words/broker_words.py": (7, "events that need a person; of a lost slave a copy lacks"),
 }
 """File → how often it uses amber, and what it says there. A remark that asks for nothing is neutral (`State.INFO`)."""
 

@@ -23,6 +23,7 @@ from tests.support.fake_source import TAKEN_MS, fake_state
 STATE = fake_state()
 PUT_RATE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=2_000)
 AT_ONCE = replace(PUT_RATE, for_ms=0)
+LAG = replace(PUT_RATE, series="group:*.lag_messages")
 
 
 def at(milliseconds: int, **totals: float):
@@ -279,6 +280,14 @@ def test_an_alert_that_is_over_says_so_for_a_while():
         (AlertChange(PUT_RATE, "", 1_284.4, True, 0), "Fast: 1,284 /s, above 1,000 /s"),
         (AlertChange(replace(PUT_RATE, above=False), "x", 0.25, True, 0), "Fast: x: 0.25 /s, below 1,000 /s"),
         (AlertChange(PUT_RATE, "", math.nan, False, 0), "Fast is over, now —"),
+        (AlertChange(LAG, "g", 16_870, True, 0), "Fast: g: 16,870 messages, above 1,000"),
+        (AlertChange(LAG, "g", 1, False, 0), "Fast: g is over, now 1 message"),
+        (AlertChange(LAG, "g", math.nan, False, 0), "Fast: g is over, now —"),
+        (AlertChange(replace(PUT_RATE, series="group:*.members"), "g", 0, True, 0), "Fast: g: 0 members, above 1,000"),
+        (
+            AlertChange(replace(PUT_RATE, series="totals.transactions_given_up"), "", 2, True, 0),
+            "Fast: 2 transactions, above 1,000",
+        ),
         (AlertChange(replace(PUT_RATE, series="level:*.late_p99_ms"), "8", 5.0, False, 0), "Fast: level 8 is over, now 5 ms"),
     ],
 )

@@ -28,6 +28,8 @@ class Group:
     lag: int = 10_000
     sent: int = 0
     """Messages/s that the members were sent and have not processed."""
+    owner: int = 0
+    """Of its queues: a client, -1 nobody, -2 not known."""
 
     def outlook(self) -> GroupOutlook:
         return group_outlook(*state_after(len(self.arriving), self.snapshot), "g")
@@ -35,10 +37,13 @@ class Group:
     def snapshot(self, second: int) -> Snapshot:
         ends = [self.lag + rate * second for rate in self.arriving]
         offsets = [rate * second for rate in self.consumed]
-        return snapshot_of(second, ends, offsets, members=self.members, sent=sum(offsets) + self.sent * second)
+        return snapshot_of(second, ends, offsets, members=self.members, sent=sum(offsets) + self.sent * second,
+                           owner=self.owner)  # fmt: skip
 
 
-def snapshot_of(second: int, ends: list[int], offsets: list[int], *, members: int = 1, sent: int = 0) -> Snapshot:
+def snapshot_of(
+    second: int, ends: list[int], offsets: list[int], *, members: int = 1, sent: int = 0, owner: int = 0
+) -> Snapshot:
     none = [-1] * len(ends)
     return Snapshot(
         revision=1,
@@ -46,8 +51,8 @@ def snapshot_of(second: int, ends: list[int], offsets: list[int], *, members: in
         queues={"min_offset": column([0] * len(ends)), "max_offset": column(ends), "last_store_ms": column(none)},
         topics={"put_messages": column([sum(ends)]), "put_bytes": column([0]), "got_messages": column([sum(offsets)])},
         groups={"members": column([members]), "got_messages": column([sent])},
-        positions={"offset": column(offsets), "next_store_ms": column(none), "owner": column(none)},
-        owners=[],
+        positions={"offset": column(offsets), "next_store_ms": column(none), "owner": column([owner] * len(ends))},
+        owners=["c1"],
         totals={},
     )
 
@@ -165,6 +170,24 @@ def test_more_consumers_do_not_help_where_one_queue_has_all_of_the_lag():
     hot = Group([400, 10], [20, 10], members=1, lag=1).outlook()
     assert hot.help is not None
     assert hot.help.kind is HelpKind.ONE_QUEUE
+
+
+@pytest.mark.parametrize(
+    ("arriving", "consumed", "members", "more"),
+    [
+        # 800/s arrive; 8 members consume 40/s each, so that 21 are enough.
+        ([100] * 8, [40] * 8, 8, 13),
+        # One queue has all of the lag, and each member may receive of it: 160/s arrive, one consumes 40/s.
+        ([160, 0], [40, 0], 1, 4),
+    ],
+)
+def test_members_that_own_no_queue_are_not_bounded_by_the_number_of_queues(arriving, consumed, members, more):
+    found = Group(arriving, consumed, members, lag=1, owner=-1).outlook().help
+    assert found is not None
+    assert (found.kind, found.more, found.queues) == (HelpKind.MORE_CONSUMERS, more, 0)
+    owned = Group(arriving, consumed, members, lag=1, owner=-2).outlook().help
+    assert owned is not None
+    assert owned.kind is not HelpKind.MORE_CONSUMERS, "where owners are not known queues bound the members"
 
 
 def test_nothing_is_advised_while_nobody_consumes():

@@ -66,3 +66,37 @@ def test_the_ring_goes_on_beyond_its_length():
     for second in range(2 * SAMPLES_MAX):
         made.record(second * 1_000, ints(3 * second), ints(0), 1)
     assert made.rate(0, 180_000) == 3
+
+
+@pytest.mark.parametrize("every_s", [7, 10, 15, 30])
+def test_clients_that_store_their_offsets_seldom_consume_all_the_time(every_s):
+    random = np.random.default_rng(every_s)
+    consumed = np.cumsum(random.poisson(100, 200))
+    at = np.arange(200)
+    stored = consumed[at - at % every_s]
+    progress = GroupProgress()
+    found = []
+    for second in range(200):
+        progress.record(second * 1_000, stored[[second]], np.zeros(1, np.int64), 1)
+        if second > 3 * every_s + 2:
+            found.append(float(progress.rates(1)[0]))
+    assert np.median(found) == pytest.approx(100, rel=0.06)
+    assert min(found) > 60, "between two stored offsets it has not stopped"
+
+
+def test_clients_that_store_seldom_have_stopped_when_an_offset_is_overdue():
+    progress = GroupProgress()
+    for second in range(200):
+        stored = np.array([100 * (min(second, 120) // 30 * 30)])
+        progress.record(second * 1_000, stored, np.zeros(1, np.int64), 1)
+        if second in (130, 145):
+            assert progress.rates(1)[0] == pytest.approx(100)
+    assert progress.rates(1)[0] == 0
+
+
+def test_offsets_that_advance_now_and_then_are_no_rate_of_a_regular_client():
+    progress = GroupProgress()
+    for second in range(100):
+        stored = np.array([5_000 * (second >= 10) + (second >= 14) + (second >= 80)])
+        progress.record(second * 1_000, stored, np.zeros(1, np.int64), 1)
+    assert progress.rates(1)[0] == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from monitoring.lag import Forecast, LagOutlook, forecast
-from tests.support.lag_series import turned_lag
+from tests.support.lag_series import batched_lag, drained_lag, turned_lag
 
 NAN = float("nan")
 T = np.arange(180.0)
@@ -119,17 +119,77 @@ def test_a_forecast_imports_nothing_in_the_midst_of_a_turn_of_the_window():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("stores_every_s", [1, 5])
-@pytest.mark.parametrize("since_turn_s", [15, 30])
-def test_the_sign_is_right_within_15_s_of_a_turn(since_turn_s, stores_every_s):
+def judged(since_turn_s: int, stores_every_s: int, rounds_s: tuple[int, int] = (1, 1)) -> tuple[int, int]:
+    """Of 200 lags that turned, how many have the right sign, and how many the wrong one."""
     right = wrong = 0
     for seed in range(200):
-        made = turned_lag(seed, since_turn_s=since_turn_s, stores_every_s=stores_every_s)
+        made = turned_lag(seed, since_turn_s=since_turn_s, stores_every_s=stores_every_s, rounds_s=rounds_s)
         found = forecast(made.seconds, made.lag).outlook
         right += found is (LagOutlook.GROWING if made.grows else LagOutlook.DRAINING)
         wrong += found is (LagOutlook.DRAINING if made.grows else LagOutlook.GROWING)
+    return right, wrong
+
+
+@pytest.mark.parametrize("stores_every_s", [1, 3, 5])
+@pytest.mark.parametrize("since_turn_s", [15, 30])
+def test_the_sign_is_right_within_15_s_of_a_turn(since_turn_s, stores_every_s):
+    right, wrong = judged(since_turn_s, stores_every_s)
     assert right >= 190, f"{right} of 200"
     assert wrong <= 2, f"{wrong} of 200"
+
+
+@pytest.mark.parametrize(
+    ("tooth_s", "stores_every_s", "rounds_s"),
+    [(7, 7, (1, 1)), (10, 10, (1, 1)), (15, 15, (1, 1)), (10, 5, (2, 2)), (15, 5, (3, 3)), (10, 5, (10, 10)), (20, 5, (4, 4))],
+)
+def test_a_lag_of_longer_teeth_has_the_right_sign_after_three_and_is_unknown_rather_than_wrong(
+    tooth_s, stores_every_s, rounds_s
+):
+    right, wrong = judged(3 * tooth_s, stores_every_s, rounds_s)
+    assert right >= 190, f"{right} of 200 after three teeth"
+    assert wrong <= 2, f"{wrong} of 200 after three teeth"
+    _right, wrong = judged(2 * tooth_s, stores_every_s, rounds_s)
+    assert wrong <= 10, f"{wrong} of 200 after two teeth"
+
+
+@pytest.mark.parametrize(("rounds_s", "right_of_200"), [((1, 3), 180), ((2, 5), 170)])
+def test_uneven_rounds_of_reads_hide_no_turn(rounds_s, right_of_200):
+    right, wrong = judged(45, 5, rounds_s)
+    assert right >= right_of_200, f"{right} of 200"
+    assert wrong <= 10, f"{wrong} of 200"
+
+
+@pytest.mark.parametrize("batch_s", [7, 10, 20, 30, 60])
+def test_batches_of_a_group_that_keeps_up_are_no_growth(batch_s):
+    found = [forecast(np.arange(181.0), batched_lag(seed, batch_s=batch_s)).outlook for seed in range(100)]
+    assert sum(one in (LagOutlook.GROWING, LagOutlook.DRAINING) for one in found) <= 3
+
+
+@pytest.mark.parametrize("rounds_s", [(1, 3), (2, 5), (1, 8)])
+def test_a_group_that_keeps_up_is_steady_however_uneven_the_reads_are(rounds_s):
+    found = []
+    for seed in range(60):
+        lag = drained_lag(seed, drains_s=0, seconds=260, rounds_s=rounds_s)
+        found += [forecast(T, lag[end - 180 : end]).outlook for end in range(190, 260, 10)]
+    assert sum(one in (LagOutlook.STEADY, LagOutlook.CAUGHT_UP) for one in found) >= 0.9 * len(found)
+    assert sum(one in (LagOutlook.GROWING, LagOutlook.DRAINING) for one in found) <= 0.05 * len(found)
+
+
+@pytest.mark.parametrize(("since_s", "still_draining_of_200"), [(45, 40), (60, 20)])
+def test_a_group_that_has_drained_its_backlog_does_not_drain_for_minutes(since_s, still_draining_of_200):
+    lags = [drained_lag(seed, drains_s=38, seconds=38 + since_s, rounds_s=(1, 3)) for seed in range(200)]
+    found = [forecast(np.arange(float(len(lag))), lag).outlook for lag in lags]
+    assert sum(one is LagOutlook.DRAINING for one in found) <= still_draining_of_200
+    assert sum(one is LagOutlook.GROWING for one in found) <= 10
+
+
+@pytest.mark.parametrize("batch_s", [20, 30, 60])
+def test_batches_do_not_hide_where_a_lag_goes(batch_s):
+    for seed in range(50):
+        lag = 50_000.0 + batched_lag(seed, batch_s=batch_s)
+        size = float(np.ptp(lag)) / batch_s
+        assert forecast(np.arange(181.0), lag - 0.3 * size * np.arange(181)).outlook is not LagOutlook.GROWING
+        assert forecast(np.arange(181.0), lag + 0.3 * size * np.arange(181)).outlook is not LagOutlook.DRAINING
 
 
 def test_the_turn_is_dated():

@@ -32,6 +32,15 @@ def test_messages_of_one_moment_are_not_torn_apart():
     assert bound(times, 2, oldest=True).messages == 10
 
 
+@pytest.mark.parametrize("ahead_ms", [1, 90_000, 40 * 86_400_000])
+@pytest.mark.parametrize("count", [1, 30, 99, 100])
+def test_a_broker_whose_clock_is_ahead_is_counted_as_every_other(ahead_ms, count):
+    times = [NOW_MS + ahead_ms - (100 - number) * 1_000 for number in range(100)]
+    newest, oldest = bound(times, count), bound(times, count, oldest=True)
+    assert newest.messages == count == sum(at >= newest.at_ms for at in times)
+    assert oldest.messages == count == sum(at < oldest.at_ms for at in times)
+
+
 def test_fewer_messages_are_all_of_them():
     times = [NOW_MS - 3, NOW_MS]
     assert bound(times, 5) == FoundBound(0, 2)

@@ -196,7 +196,7 @@ def test_samples_are_judged_by_the_alert_rules(start):
         return [(kind, text) for kind, text in zip(page.kind, page.text, strict=True) if "Lag" in text]
 
     expected = [
-        ("alert", "Lag: billing: 10, above 5"),
+        ("alert", "Lag: billing: 10 messages, above 5"),
         ("action", "alert.added: Lag (group:billing.lag_messages > 5 for 0 s)"),
     ]
     wait_until(lambda: events() == expected)

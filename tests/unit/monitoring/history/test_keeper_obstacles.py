@@ -126,7 +126,7 @@ def test_rules_are_judged_while_the_history_cannot_be_written(start, lock, caplo
     keeper.answer(PutAlertRules(rules_to_json([rule])))
     for second in range(2):
         keeper.take(sample(second))
-    wait_until(lambda: any("Lag: billing: 10, above 5" in record.getMessage() for record in caplog.records))
+    wait_until(lambda: any("Lag: billing: 10 messages, above 5" in record.getMessage() for record in caplog.records))
 
 
 def test_stopping_does_not_wait_for_the_next_try(start, lock, monkeypatch):

@@ -59,7 +59,7 @@ def test_a_rule_of_the_guest_is_judged_by_the_one_that_records(recording, guest)
     def texts() -> list[str]:
         return guest.answer(ReadEvents(0, BEGIN_MS + 2_000, kinds=["action", "alert"])).text
 
-    wait_until(lambda: "Lag: billing: 10, above 5" in texts())
+    wait_until(lambda: "Lag: billing: 10 messages, above 5" in texts())
     assert "alert.added: Lag (group:billing.lag_messages > 5 for 0 s)" in texts()
 
 

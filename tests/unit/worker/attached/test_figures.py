@@ -177,7 +177,7 @@ def test_totals_are_sums_and_unknown_while_a_part_is_missing(figures):
     assert "started_ms" not in figures.snapshot().totals
     figures.of("a").runtime["bootTimestamp"] = "70"
     figures.of("b").runtime["bootTimestamp"] = "60"
-    assert figures.snapshot().totals["started_ms"] == 60
+    assert figures.snapshot().totals["started_ms"] == 70, "of the one that started last"
     assert "commit_log_max" not in figures.snapshot().totals
     figures.lost("b", "gone")
     assert "put_messages" not in figures.snapshot().totals
@@ -287,6 +287,60 @@ def test_a_broker_without_a_master_says_so_and_how_far_its_slave_is(figures, clo
         ("master_lost", "Broker a has no master now: slave h:2 is read"),
         ("master_back", "Broker a has a master again, at h:2, after 3 s"),
         ("master_back", "Broker a has another master now, at h:1"),
+    ]
+
+
+def test_a_slave_that_is_gone_and_back_is_told(figures, clock):
+    figures.catalog()
+    figures.take_place(place(b0="h:1"))
+    figures.take_place(place(b0="h:1", b1="h:2", b2="h:3"))
+    assert list(figures.events()) == [], "a new slave is no news"
+    figures.take_place(place(b0="h:1", b2="h:3"))
+    clock.advance(4_000)
+    figures.take_place(place(b0="h:1", b2="h:3"))
+    figures.take_place(place(b0="h:1", b1="h:2", b2="h:3"))
+    assert [(event.kind, event.text) for event in figures.events()] == [
+        ("slave_lost", "Broker a has lost slave h:2 and has 1 now"),
+        ("slave_back", "Broker a has slave h:2 again, after 4 s"),
+    ]
+
+
+def test_a_slave_that_takes_its_masters_place_is_not_lost(figures):
+    figures.catalog()
+    for where in ({"b0": "h:1", "b1": "h:2"}, {"b1": "h:2"}, {"b0": "h:2"}, {"b0": "h:2", "b1": "h:1"}):
+        figures.take_place(place(**where))
+    assert [event.kind for event in figures.events()] == ["master_lost", "master_back"]
+
+
+def test_topics_and_groups_that_a_slave_did_not_learn_are_not_gone(figures):
+    figures.catalog()
+    figures.take_place(place(b0="h:1", b1="h:2"))
+    late, early = TopicConfig("late", 4, 4, 6), TopicConfig("early", 4, 4, 6)
+    figures.take_tables("a", {"late": late, "early": early}, frozenset({"g", "h"}))
+    figures.take_offsets("a", "late", {0: QueueOffsets(0, 7, 50)})
+    list(figures.events())
+    figures.take_place(place(b1="h:2"))
+    figures.take_tables("a", {"early": early}, frozenset({"g"}))
+    assert {"late", "early"} <= set(figures.listed().topics)
+    assert {"g", "h"} <= set(figures.listed().groups)
+    assert figures.of("a").offsets["late"] == {0: QueueOffsets(0, 7, 50)}
+    assert [event.kind for event in figures.events()] == ["master_lost"]
+    figures.take_place(place(b0="h:2"))
+    figures.take_tables("a", {"early": early}, frozenset({"g"}))
+    assert "late" not in figures.listed().topics, "a master that does not have it never will"
+
+
+def test_a_slave_that_is_lost_while_there_is_no_master_is_told_when_there_is_one(figures):
+    figures.catalog()
+    for where in (
+        {"b0": "h:1", "b1": "h:2", "b2": "h:3"},
+        {"b1": "h:2", "b2": "h:3"},
+        {"b1": "h:2"},
+        {"b0": "h:1", "b1": "h:2"},
+    ):
+        figures.take_place(place(**where))
+    assert [event.text for event in figures.events() if event.kind == "slave_lost"] == [
+        "Broker a has lost slave h:3 and has 1 now"
     ]
 
 
