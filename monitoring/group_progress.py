@@ -101,14 +101,15 @@ class GroupProgress:
             numbers = self._newest(NOW_MS)
             rates[:kept] = robust_slopes(self._times_ms[numbers] / 1_000.0, self._consumed[numbers, :kept])
             steps = np.count_nonzero(np.diff(self._consumed[numbers, :kept], axis=0), axis=0)
-            slow = np.flatnonzero((steps <= 2) & ~np.isnan(rates[:kept]))
-            rates[slow] = self._regular_rates(slow, rates[slow])
+            long = self._newest(REGULAR_MS)
+            advanced = self._consumed[long[-1:], :kept] > self._consumed[long[:1], :kept]  # idle groups are left out
+            slow = np.flatnonzero((steps <= 2) & advanced.any(axis=0) & ~np.isnan(rates[:kept]))
+            rates[slow] = self._regular_rates(long, slow, rates[slow])
             rates[np.bincount(self._groups[self._offsets >= 0], minlength=group_count)[:group_count] == 0] = np.nan
         return rates
 
-    def _regular_rates(self, groups: Ints, otherwise: Floats) -> Floats:
+    def _regular_rates(self, numbers: Ints, groups: Ints, otherwise: Floats) -> Floats:
         """Rates of groups whose offsets are stored at regular intervals of more than 5 s, from the newest three of them."""
-        numbers = self._newest(REGULAR_MS)
         times, consumed = self._times_ms[numbers] / 1_000.0, self._consumed[np.ix_(numbers, groups)]
         if len(numbers) < 4 or not consumed.size:
             return otherwise

@@ -197,10 +197,16 @@ def _tooth(values: Floats) -> int:
     """Steps between the teeth of a lag: the shortest distance at which its steps are alike."""
     steps = np.diff(values)
     # Steps and not bends, because the bend of a turn grows with the distance.
-    lengths = range(TOOTH, min(TOOTH_MAX, len(steps) // 3) + 1)
-    unlike = [float(np.mean((steps[length:] - steps[:-length]) ** 2)) for length in lengths]
-    limit = max(_ALIKE * min(unlike, default=0.0), _NOISE_MIN)
-    return next((length for length, found in zip(lengths, unlike, strict=True) if found <= limit), TOOTH)
+    lengths = np.arange(TOOTH, min(TOOTH_MAX, len(steps) // 3) + 1)
+    if not len(lengths):
+        return TOOTH
+    # Means of (later - earlier)², whose parts are sums of squares and of products.
+    steps -= steps.mean()
+    count, sums = len(steps), np.concatenate(([0.0], np.cumsum(steps * steps)))
+    products = np.correlate(steps, steps, "full")[count - 1 + lengths]
+    unlike = (sums[count] - sums[lengths] + sums[count - lengths] - 2 * products) / (count - lengths)
+    limit = max(_ALIKE * float(unlike.min()), _NOISE_MIN)
+    return int(lengths[int((unlike <= limit).argmax())])
 
 
 def _steps_since_turn(values: Floats, step_s: float, tooth: int, noise: tuple[float, float]) -> int:
