@@ -13,6 +13,8 @@ QUEUES_MAX = 512
 """More queues are not counted, because each time is looked up in all of them."""
 _FIRST_STEP_MS = 60_000
 _STEPS_MAX = 64
+_FAR_MS = 253_402_300_800_000
+"""The end of the year 9999: a broker that counts messages stored later answers wrongly."""
 
 CountFrom = Callable[[int], Awaitable[int]]
 """Messages stored at or after a time, ms since the epoch."""
@@ -27,7 +29,7 @@ async def bound_of(count_from: CountFrom, now_ms: int, count: int, *, oldest: bo
     # A message may be stored in this very millisecond, and later by the clock of a broker that is ahead.
     high_ms, low_ms, step_ms = now_ms + 1, now_ms, _FIRST_STEP_MS
     left = total - count if oldest else count
-    while await count_from(high_ms) >= max(left, 1):
+    while high_ms < _FAR_MS and await count_from(high_ms) >= max(left, 1):
         low_ms, high_ms, step_ms = high_ms, high_ms + step_ms, step_ms * 4
     if total <= count:
         return FoundBound(high_ms if oldest else 0, total)

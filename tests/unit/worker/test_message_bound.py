@@ -48,3 +48,15 @@ def test_fewer_messages_are_all_of_them():
     assert found.messages == 2
     assert found.at_ms > NOW_MS
     assert bound([], 5).messages == 0
+
+
+def test_a_broker_that_counts_the_same_from_any_time_on_is_asked_no_more_in_the_end():
+    asked = []
+
+    async def count_from(at_ms: int) -> int:
+        asked.append(at_ms)
+        return 10
+
+    asyncio.run(bound_of(count_from, NOW_MS, 5, oldest=False))
+    assert len(asked) < 200
+    assert max(asked) < 1 << 62
