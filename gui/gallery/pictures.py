@@ -17,6 +17,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from broker_core.worker.questions.stored_messages import BrowseQueue, MessagePage
 from gui.app.console import Console, make_application
@@ -219,6 +220,9 @@ class _Gallery:
                 sys.stderr.write(f"orbit: there is nothing to show {name} for\n")
                 return
             pause(PAGE_SETTLE_S / 2)
+            if not isValid(widget):
+                sys.stderr.write(f"orbit: {name} closed before its picture was taken\n")
+                continue
             self._write(picture_of(widget, self._window), look, name)
             # A palette is hidden and used again; the others are deleted when they close.
             widget.close() if widget.isWindow() else widget.hide()
