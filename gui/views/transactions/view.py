@@ -49,7 +49,7 @@ from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button, said_label, say_tabs
 from gui.widgets.saved_menu import menu_name
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -380,7 +380,7 @@ class TransactionsView(PageView):
             button.setVisible(is_past or (is_open and lists.total > PAGE_ROWS))
         self.back.setEnabled(lists.past.has_newer if is_past else lists.has_earlier)
         self.forward.setEnabled(lists.past.has_older if is_past else lists.has_later)
-        self.missing.say(broker_text(lists.past.notice if is_past else lists.missing if is_open else ""))
+        self.missing.say(broker_words(lists.past.notice if is_past else lists.missing if is_open else ""))
         self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided))
 
     def _show_empty(self) -> None:
