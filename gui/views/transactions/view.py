@@ -161,7 +161,9 @@ class TransactionsView(PageView):
         counted = (figures.undecided, figures.checks, figures.committed, figures.rolled_back, figures.given_up)
         self._counted = counted
         self.lists.take(counted, state.taken_ms)
-        self.strip_panel.show_counts(state.totals, counted, state.taken_ms)
+        self.strip_panel.setVisible(not state.is_from_outside)
+        if not state.is_from_outside:  # a cluster reports its undecided transactions alone
+            self.strip_panel.show_counts(state.totals, counted, state.taken_ms)
         self.grid.view.viewport().update()
         self._show_selected()
         self._show_board()
