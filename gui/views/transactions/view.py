@@ -89,6 +89,9 @@ def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: 
         return tr("{shown} undecided on the brokers that answered", shown=shown)
     if lists.sought:
         return tr("{shown} of {count} undecided that match", shown=shown, count=count_text(lists.total))
+    if 0 <= undecided < shown:
+        # The list is newer than the figures above it.
+        return tr("{shown} undecided, read {time}", shown=shown, time=lists.read_of(OPEN).time_text)
     count = undecided if undecided >= shown else lists.total
     return tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(count))
 
