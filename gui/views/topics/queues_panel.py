@@ -88,7 +88,7 @@ class QueuesPanel(QWidget):
         self.chart = TimeChart(
             theme,
             context.times,
-            (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out")),
+            (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Out", State.COMMITTED)),
             value_text=rate_text,
         )
         self.link = window_link(context, self)
