@@ -83,13 +83,11 @@ class ConnectionsPanel(QWidget):
         self.list.selected.connect(lambda _row: self._show_selected())
         self.list.activated.connect(lambda _row: self._open())
         self.list.select_first()
-        on_language(self, self._show_facts)
+        on_language(self, self._show_rows, self._show_hops)
 
     def refresh(self) -> None:
         """Show the state of the connection; test it if that was not done yet, or a part was lost or is back."""
-        self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
-        self.list.select_first()
-        self._show_facts()
+        self._show_rows()
         source = self._context.source
         # The hops to an attached cluster are tested also while it does not answer.
         lost = frozenset(source.state.faults) if source.state is not None else frozenset[str]()
@@ -97,6 +95,11 @@ class ConnectionsPanel(QWidget):
         if can_test and (not self.doctor.hops or lost != self._lost):
             self._lost = lost
             self.doctor.run()
+
+    def _show_rows(self) -> None:
+        self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
+        self.list.select_first()
+        self._show_facts()
 
     @property
     def _buttons(self) -> tuple[IconButton, ...]:
