@@ -44,7 +44,7 @@ from monitoring.alert_rules import (
 )
 from monitoring.alert_store import AlertStore, OvertakenError, Post, ids_from_json
 from monitoring.alert_watch import AlertChange, AlertWatch, change_text, number_text
-from monitoring.missing_figures import UNJUDGED_EVENT, LackWatch, lack_text
+from monitoring.missing_figures import UNJUDGED_EVENT, LackWatch, lack_texts
 from monitoring.state import ClusterState
 from monitoring.unjudged_rules import UnjudgedWatch
 from monitoring.webhook import WebhookResult, check_url, payload, post
@@ -176,12 +176,11 @@ class AlertKeeper:
             self._lacks.touched.clear()
 
     def _tell_lacks(self, state: ClusterState) -> None:
-        """Add an event for each rule that cannot be judged; it is not posted."""
+        """Add an event for the rules that cannot be judged for one cause; it is not posted."""
         rules = self._watch.rules
-        for change in self._lacks.look(rules, self._unjudged.look(rules, state).lacks, state.taken_ms):
-            text = lack_text(change)
+        for text in lack_texts(self._lacks.look(rules, self._unjudged.look(rules, state).lacks, state.taken_ms)):
             logger.info("alert: %s", text)
-            self._events.append(Occurred(UNJUDGED_EVENT, text, change.at_ms))
+            self._events.append(Occurred(UNJUDGED_EVENT, text, state.taken_ms))
 
     def _tell(self, changes: list[AlertChange]) -> None:
         for number, change in enumerate(changes):

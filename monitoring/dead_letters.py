@@ -94,6 +94,7 @@ class WaitingRetry:
     physical_offset: int
     group: str
     attempt: int
+    """As its delay level implies; -1 at a level that only a consumer of its own accord chooses."""
     due_ms: int
     keys: str
     tag: str
@@ -215,7 +216,7 @@ def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str
 def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
     """Retries among the messages of a delay level; ``mask_of`` returns the mask of a topic."""
     columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, page.unique_key, strict=True)
-    attempt = max(1, page.level - FIRST_RETRY_LEVEL + 1)
+    attempt = page.level - FIRST_RETRY_LEVEL + 1 if page.level >= FIRST_RETRY_LEVEL else -1
     return [
         WaitingRetry(
             position,

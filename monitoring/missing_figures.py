@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from monitoring.alert_rules import AlertRule
@@ -32,7 +32,6 @@ class LackChange:
     rule: AlertRule
     lack: Lack | None
     """None: it is judged again."""
-    at_ms: int
 
 
 class LackWatch:
@@ -79,7 +78,7 @@ class LackWatch:
             if known is None:
                 return None
             self._drop(rule_id)
-            return LackChange(rule, None, now_ms) if known.is_told else None
+            return LackChange(rule, None) if known.is_told else None
         # A clock set back must not make it begin in the future.
         since_ms = now_ms if known is None else min(known.since_ms, now_ms)
         was_told = known is not None and known.is_told
@@ -89,7 +88,7 @@ class LackWatch:
         if one != known:
             self._kept[rule_id] = one
             self.touched.add(rule_id)
-        return LackChange(rule, lack, now_ms) if one.is_told and not was_told else None
+        return LackChange(rule, lack) if one.is_told and not was_told else None
 
     def _drop(self, rule_id: str) -> None:
         del self._kept[rule_id]
@@ -111,9 +110,18 @@ CAUSE_TEXTS = {
 }
 
 
-def lack_text(change: LackChange) -> str:
-    """The text of a change in the history of events."""
-    if change.lack is None:
-        return f"{change.rule.name} is judged again"
-    reason = CAUSE_TEXTS[change.lack.cause].format(parts=", ".join(change.lack.parts))
-    return f"{change.rule.name} cannot be judged: {reason}"
+def lack_texts(changes: Iterable[LackChange]) -> list[str]:
+    """The texts of the changes of one moment in the history of events; rules with the same cause share one."""
+    rules: dict[Lack | None, list[str]] = {}
+    for change in changes:
+        rules.setdefault(change.lack, []).append(change.rule.name)
+    return [_lack_text(lack, names) for lack, names in rules.items()]
+
+
+def _lack_text(lack: Lack | None, names: Sequence[str]) -> str:
+    found = ", ".join(names)
+    cause = "" if lack is None else CAUSE_TEXTS[lack.cause].format(parts=", ".join(lack.parts))
+    if len(names) > 1:
+        # The cause comes first: a table cuts the end of a long line.
+        return f"{len(names)} rules " + (f"cannot be judged: {cause} ({found})" if cause else f"are judged again ({found})")
+    return f"{found} cannot be judged: {cause}" if cause else f"{found} is judged again"

@@ -82,6 +82,8 @@ SYSTEM_GROUPS = (
     "CID_ONSAPI_OWNER",
 )
 """Groups with a config from the start."""
+INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
+"""Every client of Java registers a producer of this group, with which its consumers send failed messages back."""
 
 _ALLOWED = re.compile(r"[%|a-zA-Z0-9_-]+")
 _ALLOWED_IN_RETRIES = re.compile(r"[%|a-zA-Z0-9_-]+(?:\+[%|a-zA-Z0-9_-]+)?")

@@ -18,6 +18,8 @@ from gui.widgets.said import push_button
 from gui.words.text import tr
 
 COLUMNS_MAX = 4
+BESIDE_MAX = 16
+"""Characters of a key that stands beside its action; a longer one stands below it, because columns would be too wide."""
 _PAGES = {entry.title for entry in PAGES}
 Keys = list[tuple[str, str]]
 """(action, its key), both in the language of the window."""
@@ -32,7 +34,7 @@ class ShortcutSheet(FittedDialog):
             column(*(_section(title, members) for title, members in sections), 1, spacing=14)
             for sections in _columns(_sections(actions))
         ]
-        sheet.setLayout(row(*columns, spacing=36, margins=(0, 0, 12, 0)))
+        sheet.setLayout(row(*columns, spacing=24, margins=(0, 0, 12, 0)))
         area = QScrollArea()
         area.setWidget(sheet)
         area.setWidgetResizable(True)
@@ -87,16 +89,20 @@ def _filled(sections: dict[str, Keys], room: int) -> list[list[tuple[str, Keys]]
 
 def _lines(keys: Keys) -> int:
     """Lines of a section, with its heading and the space after it."""
-    return len(keys) + 2
+    return len(keys) + 2 + sum(len(shortcut) > BESIDE_MAX for _text, shortcut in keys)
 
 
 def _section(title: str, keys: Keys) -> QVBoxLayout:
     grid = QGridLayout()
     grid.setHorizontalSpacing(18)
     grid.setVerticalSpacing(3)
-    for place, (text, shortcut) in enumerate(keys):
+    for text, shortcut in keys:
         key = label(shortcut, "key")
         key.setFixedHeight(20)
-        grid.addWidget(label(text), place, 0)
-        grid.addWidget(key, place, 1, Qt.AlignmentFlag.AlignRight)
+        line = grid.rowCount()
+        grid.addWidget(label(text), line, 0)
+        if len(shortcut) > BESIDE_MAX:
+            grid.addWidget(key, line + 1, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
+        else:
+            grid.addWidget(key, line, 1, Qt.AlignmentFlag.AlignRight)
     return column(label(title, "panel-title"), grid, spacing=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import time
 from collections import deque
@@ -304,7 +305,7 @@ class ReportRunner(QObject):
         if task is None:
             return
         if run.state is RunState.FAILED:
-            task.fail(partial(child_text, run.error))
+            task.fail(partial(_what_failed, run.error))
         elif run.state is RunState.CANCELLED:
             task.cancelled()
         else:
@@ -314,6 +315,12 @@ class ReportRunner(QObject):
 def rows_text(run: StartedRun) -> str:
     """Rows that a run has read: messages, or samples of the history."""
     return tr("{count} samples read" if run.order.spec.needs_samples else "{count} messages read", count=count_text(run.rows))
+
+
+def _what_failed(error: str) -> str:
+    """The first sentence; the page shows also what to do."""
+    found = re.match(r".*?(?:\.(?=\s|$)|。)|.+", child_text(error), re.DOTALL)
+    return found[0] if found is not None else ""
 
 
 def read_history(folder: Path, *, prepare_words: bool = False) -> list[PastRun]:

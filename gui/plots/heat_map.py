@@ -84,9 +84,10 @@ class HeatMap(TimePlot, Drawn):
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
         """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
-        if matrix is self.matrix and list(labels) == self._labels:
+        told = list(names) or list(labels)
+        if matrix is self.matrix and list(labels) == self._labels and told == self._names:
             return
-        self._labels, self._names, self.matrix = list(labels), list(names) or list(labels), matrix
+        self._labels, self._names, self.matrix = list(labels), told, matrix
         self._restyle()
         self._describe()
 

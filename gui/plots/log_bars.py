@@ -55,6 +55,10 @@ class LogBars(Drawn):
         step = 1 / (self._decades + 1 / 3)
         return 0.0 if count <= 0 else min(1.0, (math.log10(count) + 1 / 3) * step)
 
+    def has_label(self, count: int, plot_height: float, text_height: float) -> bool:
+        """Whether the axis names a count: a label that would lie on the 0 is left out."""
+        return count == 0 or plot_height * self.height_of(count) >= text_height
+
     def tip_at(self, at: QPointF) -> str:
         plot = plot_box(self)
         if not self._bars or not plot.contains(at):
@@ -67,14 +71,15 @@ class LogBars(Drawn):
         tokens, plot = self._theme.tokens, plot_box(self)
         painter = QPainter(self)
         painter.setFont(text_font(Size.CAPTION))
+        metrics = QFontMetrics(painter.font())
         for value in [0, *(10**power for power in range(self._decades + 1))]:
             y = plot.bottom() - plot.height() * self.height_of(value)
             painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), QColor(tokens.border))
             painter.setPen(QColor(tokens.text_3))
-            box = QRectF(0, y - 10, AXIS_WIDTH - 8, 20)
-            painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
+            if self.has_label(value, plot.height(), metrics.height()):
+                box = QRectF(0, y - 10, AXIS_WIDTH - 8, 20)
+                painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, short_count_text(value))
         width, free_from = plot.width() / len(self._bars), 0.0
-        metrics = QFontMetrics(painter.font())
         for place, bar in enumerate(self._bars):
             left, height = plot.left() + place * width, plot.height() * self.height_of(bar.count)
             colour = QColor(tokens.series[0] if bar.state is None else tokens.state(bar.state))

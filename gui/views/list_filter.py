@@ -57,7 +57,7 @@ class ListFilter(QWidget, Generic[R]):
         choices: Mapping[str, str],
         hint: str,
         *,
-        accepts: Callable[[R, str], bool],
+        accepts: Callable[[R, str], bool | None],
         text_of: Callable[[R], str],
         fields: Sequence[RowField[R]] = (),
     ) -> None:
@@ -68,7 +68,7 @@ class ListFilter(QWidget, Generic[R]):
             model: The filtered model.
             choices: Key → English name with ``{count}``.
             hint: English placeholder of the search field.
-            accepts: Whether a row passes a choice, by its key; not called for the first choice.
+            accepts: Whether a row passes a choice, by its key, None if that is unknown; not called for the first choice.
             text_of: Searched text of a row; all words must occur in it, in any case.
             fields: Conditions on rows (`gui.models.row_filter`); empty: words only.
         """
@@ -133,8 +133,9 @@ class ListFilter(QWidget, Generic[R]):
         """Write the number of rows into each choice."""
         rows = self._model.rows
         for key, name in self._choices.items():
-            count = len(rows) if key == self._all else sum(self._accepts(row, key) for row in rows)
-            self.choice.set_text(key, tr(name, count=count_text(count) if self.is_known else UNKNOWN))
+            passing = [True for _row in rows] if key == self._all else [self._accepts(row, key) for row in rows]
+            is_known = self.is_known and None not in passing
+            self.choice.set_text(key, tr(name, count=count_text(passing.count(True)) if is_known else UNKNOWN))
 
     def ask_for(self, field: str, value: str, *, wanted: bool = True) -> None:
         """Add a condition on a field to the filter."""
@@ -151,7 +152,7 @@ class ListFilter(QWidget, Generic[R]):
 
     def _passes(self, one: R) -> bool:
         key = self.choice.current
-        return (key == self._all or self._accepts(one, key)) and self._read.accepts(one)
+        return (key == self._all or self._accepts(one, key) is True) and self._read.accepts(one)
 
     def _token_field(self, theme: ThemeManager) -> TokenField:
         return TokenField(

@@ -40,6 +40,11 @@ class ListRead:
         return self._error is not None
 
     @property
+    def time_text(self) -> str:
+        """When the list was read last; empty where it was not read yet."""
+        return self._times.seconds(self._read_ms) if self._read_ms >= 0 else ""
+
+    @property
     def is_unsupported(self) -> bool:
         """Whether the source does not support the request, so that a retry cannot help."""
         return isinstance(self._error, UsageError)

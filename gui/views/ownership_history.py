@@ -65,13 +65,16 @@ class OwnershipHistory(Panel):
     def show_group(self, group: str, from_ms: int, to_ms: int, *, is_reported: bool = True) -> None:
         """Show a group over a time, ms since the epoch; ``is_reported`` says whether brokers report the owners of queues."""
         self._is_reported = is_reported
-        self.set_subtitle(tr("recorded here once a second") if is_reported else "")
+        self.write_subtitle()
         if group != self.group:
             self.forget(group)
         if not group or self._is_fresh(from_ms, to_ms) or self._context.source.status is not SourceStatus.READY:
             return
         self._asked, self._span = (from_ms, to_ms), (max(0, from_ms), to_ms)
         self._read()
+
+    def write_subtitle(self) -> None:
+        self.set_subtitle(tr("recorded here once a second") if self._is_reported else "")
 
     def _is_fresh(self, from_ms: int, to_ms: int) -> bool:
         asked = self._asked

@@ -76,8 +76,8 @@ class StagedSettings(Panel, Generic[T]):
         """The settings of the broker; None while unknown."""
         self._of_each: dict[str, T] = {}
         """Settings by broker, where several answered."""
-        self._lacks_some = False
-        """Whether some brokers did not answer."""
+        self._notice = ""
+        """Which brokers did not answer, and why."""
         self._undo: list[tuple[str, Mapping[str, T]]] = []
         self._asked_ms = 0
         self.form = StagedForm(subject.fields)
@@ -102,7 +102,7 @@ class StagedSettings(Panel, Generic[T]):
         )
         self.content.addLayout(lines)
         said(self, title="Settings")
-        on_language(self, self._write_subtitle, self._check)
+        on_language(self, self._write_apart, self._write_subtitle, self._check)
 
     def show_subject(self, name: str) -> None:
         """Show the settings of another object; nothing happens for the shown one."""
@@ -112,8 +112,8 @@ class StagedSettings(Panel, Generic[T]):
             self.reload()
 
     def _forget(self) -> None:
-        self.settings, self._of_each, self._lacks_some = None, {}, False
-        self.apart.say("")
+        self.settings, self._of_each, self._notice = None, {}, ""
+        self._write_apart()
         self.form.clear()
 
     def reload(self) -> None:
@@ -124,7 +124,7 @@ class StagedSettings(Panel, Generic[T]):
 
     def tend(self, now_ms: int) -> None:
         """Repeat a failed or partial read every few seconds, while the panel is visible and nothing is staged."""
-        is_whole = self.settings is not None and not self._lacks_some
+        is_whole = self.settings is not None and not self._notice
         if is_whole or self._query.waiting or self.form.changes or not self.isVisible():
             self._asked_ms = now_ms
         elif not 0 <= now_ms - self._asked_ms < AGAIN_MS:
@@ -136,16 +136,18 @@ class StagedSettings(Panel, Generic[T]):
         return self._subject.read(answer.body), of_each, answer.notice
 
     def _take(self, read: tuple[T, dict[str, T], str]) -> None:
-        self.settings, self._of_each, notice = read
+        self.settings, self._of_each, self._notice = read
         self.fault.set("")
-        self._lacks_some = bool(notice)
-        self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(notice)))))
+        self._write_apart()
         self.form.set_values(self._subject.values(self.settings))
         self._write_subtitle()
 
+    def _write_apart(self) -> None:
+        self.apart.say("\n".join(filter(None, (self._apart_text(), broker_text(self._notice)))))
+
     def _write_subtitle(self) -> None:
         words = "of the broker; nothing changes until you apply it"
-        if len(self._of_each) > 1 or self._lacks_some:
+        if len(self._of_each) > 1 or self._notice:
             words = "of each broker; nothing changes until you apply it"  # a topic has the queues of all
         self.set_subtitle(tr(words))
 
@@ -237,7 +239,7 @@ class StagedSettings(Panel, Generic[T]):
             verb=tr("Apply 1 change") if len(changes) == 1 else tr("Apply {count} changes", count=len(changes)),
             start=lambda: RequestChain(source, requests),
             facts=[(tr(change.field.title), change.text) for change in changes],
-            warning=tr("Brokers that did not answer are left as they are.") if self._lacks_some else "",
+            warning=tr("Brokers that did not answer are left as they are.") if self._notice else "",
             enter_starts=True,
             refusal=read_only_reason(source),
         )

@@ -182,10 +182,16 @@ class MissingNote(WrappedLabel):
         super().__init__()
         self.setProperty("role", "warning")
         self.setContentsMargins(12, 4, 12, 4)
-        self.hide()
+        self._said: Words = ""
+        on_language(self, self._write)
 
-    def say(self, text: str) -> None:
+    def say(self, words: Words) -> None:
         """Show a text; an empty one hides the note."""
+        self._said = words
+        self._write()
+
+    def _write(self) -> None:
+        text = said(self._said)
         self.setText(text)
         self.setVisible(bool(text))
 

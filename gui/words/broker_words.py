@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gui.theme.tokens import State
 from gui.words.child_words import child_text
-from gui.words.text import KNOWN_CHARACTERS_MAX, KnownTexts, tr
+from gui.words.text import KNOWN_CHARACTERS_MAX, KnownTexts, Words, tr
 
 if TYPE_CHECKING:
     from broker_core.worker.questions.figures import Occurred
@@ -230,6 +230,11 @@ def broker_text(text: str) -> str:
     named = dict.fromkeys(("reason", "what", "why"), broker_text)
     told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
     return child_text(text) if told == text else told
+
+
+def broker_words(text: str) -> Words:
+    """`broker_text` as words that follow the language; empty where there is none."""
+    return partial(broker_text, text) if text else ""
 
 
 def _of_each_text(reasons: str) -> str:

@@ -282,8 +282,7 @@ _FORMS: tuple[str, ...] = (
     "there is no commit log directory {path}. Name those of the broker's storePathCommitLog.",
     (
         "{path} is not a RocketMQ store: it has no folder “commitlog”. Name the storePathRootDir of a broker, the folder "
-        "that holds commitlog and consumequeue; if its log lies elsewhere (storePathCommitLog), name that with "
-        "--commit-log DIR."
+        "that holds commitlog and consumequeue; if its log lies elsewhere (storePathCommitLog), name its log directories, too."
     ),
 )
 _NUMBER = r"[\d,.]+"

@@ -22,7 +22,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
             "Mean body of the messages written to the topic since the broker was started. Not known of an attached cluster. "
             "[bytes]"
         ),
-        "store/Answers": "Whether the broker answers; where it does not, why and for how long.",
+        "Answers": "Whether the broker answers; where it does not, why and for how long.",
         "Behind": (
             "Age of the oldest message that the group has not consumed: the store time of the message at its offset, against "
             "now. [time]"

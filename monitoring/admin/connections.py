@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from broker_core.api import names as reserved
 from broker_core.outside import whole_of
 from broker_core.worker.questions.administration import GRPC, ConnectionPage
 
@@ -145,10 +146,15 @@ def _traffic(before: tuple[int, int, int, int] | None, now: tuple[int, int, int,
 
 
 def client_rows(page: ConnectionPage, traffic: list[Traffic]) -> list[ClientRow]:
-    """Rows of a reading; ``traffic`` is what `ConnectionRates.add` returned for it."""
+    """Rows of a reading; ``traffic`` is what `ConnectionRates.add` returned for it.
+
+    The producer inside a Java client has a row only where its connection has no other group.
+    """
     members: dict[int, list[int]] = {}
     for member, row in enumerate(page.member_row):
         members.setdefault(row, []).append(member)
+    for row, found in members.items():
+        members[row] = [one for one in found if page.member_group[one] != reserved.INNER_PRODUCER_GROUP] or found
     rows: list[ClientRow] = []
     for row in range(len(page.side)):
         plain = _plain_row(page, row, traffic[row])

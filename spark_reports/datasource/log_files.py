@@ -86,7 +86,7 @@ def _check(root: Path, directories: Sequence[Path]) -> None:
         raise ForeignStoreError(
             f"{root} is not a RocketMQ store: it has no folder “commitlog”. "
             "Name the storePathRootDir of a broker, the folder that holds commitlog and consumequeue; "
-            "if its log lies elsewhere (storePathCommitLog), name that with --commit-log DIR.",
+            "if its log lies elsewhere (storePathCommitLog), name its log directories, too.",
             path=str(root),
         )
 

@@ -506,6 +506,12 @@ def test_what_was_told_is_told_in_chinese(chinese):
         ("unjudged", "Lag of a group cannot be judged: no full answer of b, c", "消费组堆积 无法判断：b, c 未完整应答"),
         ("unjudged", "Mine cannot be judged: it was not read of all yet", "Mine 无法判断：尚未全部读取"),
         ("unjudged", "Lag of a group is judged again", "消费组堆积 恢复判断"),
+        (
+            "unjudged",
+            "2 rules cannot be judged: no full answer of b (Puts are slow, Mine)",
+            "2 条规则无法判断：b 未完整应答（写入变慢, Mine）",
+        ),
+        ("unjudged", "2 rules are judged again (Puts are slow, Mine)", "2 条规则恢复判断（写入变慢, Mine）"),
         ("alert", "Delayed messages are late: level 8 is over, now 5 ms", "延时消息投递过晚: 级别 8 已恢复，当前 5 ms"),
         ("action", "alert.muted: Lag of a group: billing (until 12:00)", "告警静音: 消费组堆积: billing (until 12:00)"),
     ]

@@ -63,6 +63,21 @@ def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid,
 
 
 @pytest.mark.parametrize(
+    ("page", "parts"),
+    [
+        (DelayView, lambda view: (view.lateness, view.tiles["late"])),
+        (TransactionsView, lambda view: (view.strip_panel,)),
+    ],
+)
+def test_panels_that_a_cluster_never_fills_are_not_shown(show_page, page, parts):
+    shown = [
+        [part.isVisible() for part in parts(show_page(page, FakeSource(state)))] for state in (fake_state(), outside())
+    ]
+    assert all(shown[0])
+    assert not any(shown[1])
+
+
+@pytest.mark.parametrize(
     ("page", "facts", "never"),
     [
         (ClientsView, lambda view: view.facts, {"Requests", "Bytes in", "Bytes out", "Connected for"}),

@@ -367,6 +367,18 @@ def test_draining_says_how_long(make_view):
     assert "net" in view.lag.facts["drains"].unit.text()
 
 
+def test_the_queues_of_a_group_keep_their_room_beside_what_would_help(make_view, qtbot):
+    view = make_view(FakeSource())
+    qtbot.waitUntil(lambda: view.lag.chart.made is not None and view.heat.made is not None)
+    view.lag.advice.hide()
+    qtbot.wait(50)
+    before = view.position_grid.height()
+    view.lag.advice.setText("2 more consumers would drain it; 8 queues, so more than that cannot")
+    view.lag.advice.show()
+    qtbot.wait(50)
+    assert view.position_grid.height() > before - 30 > 100
+
+
 def test_a_group_beyond_the_end_has_a_standing_in_place_of_a_drain(make_view):
     source = FakeSource()
     place = STATE.catalog.position_group.index(STATE.catalog.groups.index("risk-scan"))

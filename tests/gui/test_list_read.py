@@ -17,6 +17,8 @@ from gui.views.events.view import EventsView
 from gui.views.list_read import ListRead
 from gui.views.store.view import StoreView
 from gui.widgets.basic import IconLabel
+from gui.widgets.notice import MissingNote, Notice
+from gui.words.broker_words import broker_words
 from gui.words.text import TimeZoneChoice
 from tests.support.fake_source import FakeSource
 from tests.support.languages import shown_in
@@ -110,6 +112,19 @@ def test_a_failed_read_is_told_in_the_language_that_is_chosen(show_page, qtbot, 
         qtbot.waitUntil(lambda: "10,000 毫秒" in words_of(grid.placeholder))
         assert re.search("[\u4e00-\u9fff]", said(grid)), said(grid)
         assert "重试" in [button.text() for button in buttons_of(grid.placeholder)]
+
+
+@pytest.mark.parametrize("make", [lambda _theme: MissingNote(), Notice])
+def test_what_brokers_did_not_report_is_told_in_the_language_that_is_chosen(theme, qtbot, make):
+    note = make(theme)
+    qtbot.addWidget(note)
+    show, text = (note.set, lambda: note.text) if isinstance(note, Notice) else (note.say, note.text)
+    show(broker_words("Not all brokers answered, and what they hold is missing here. b: no answer since 3 s"))
+    assert text().startswith("Not all brokers answered")
+    with shown_in("zh"):
+        qtbot.waitUntil(lambda: text().startswith("部分 Broker"))
+    show(broker_words(""))
+    assert note.isHidden()
 
 
 def test_the_store_is_read_again_when_that_is_asked_for(show_page):

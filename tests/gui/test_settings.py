@@ -144,6 +144,17 @@ def test_what_lies_behind_a_fault_is_not_tried(make_view, source):
     assert section.fault.text == "Broker process does not answer no answer in 15 s"
 
 
+def test_the_hops_are_tested_again_when_a_part_is_lost_or_is_back(make_view, source, monkeypatch):
+    view = make_view(source)
+    tested: list[int] = []
+    monkeypatch.setattr(view.section("connections").doctor, "run", lambda: tested.append(1))
+    state = source.state
+    for faults, count in (({}, 0), ({"b": "no answer since 3 s"}, 1), ({"b": "no answer since 4 s"}, 1), ({}, 2)):
+        source.state = replace(state, faults=faults)
+        view.state_changed(source.state)
+        assert len(tested) == count
+
+
 def test_a_broker_that_is_gone_says_why(make_view, source):
     view = make_view(source)
     source.status, source.ready, source.reason = SourceStatus.LOST, None, WorkerError("it crashed")

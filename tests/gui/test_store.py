@@ -156,6 +156,8 @@ def test_bars_are_logarithmic(qtbot, theme):
     assert bars.height_of(100_000) == pytest.approx(1.0)
     assert 0 < bars.height_of(1) < bars.height_of(10) < bars.height_of(1_000)
     assert bars.height_of(0) == 0
+    assert [bars.has_label(value, 300, 12) for value in (0, 1, 10)] == [True] * 3
+    assert [bars.has_label(value, 100, 12) for value in (0, 1, 10)] == [True, False, True], "the 1 would lie on the 0"
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,19 @@ def test_the_route_is_asked_for_when_it_is_looked_at(make_view):
     assert [(row.broker_name, row.address, row.write_queues) for row in view.route.rows] == [("broker-a", "127.0.0.1:10911", 8)]
 
 
+def test_a_broker_of_the_route_that_does_not_answer_is_no_living_one(make_view):
+    source = FakeSource()
+    view = make_view(source)
+    view.open({"tab": "route"})
+    place, column = next((place, one) for place, one in enumerate(view.route.columns) if one.key == "answers")
+    assert view.route_grid.view.isColumnHidden(place), "nothing is to be said where all answer"
+    source.state = replace(source.state, faults={"broker-a": "no answer since 3 s"})
+    view.state_changed(source.state)
+    assert not view.route_grid.view.isColumnHidden(place)
+    (row,) = view.route.rows
+    assert (column.text(row), column.state(row)) == ("no answer since 3 s", State.WARNING)
+
+
 def test_a_route_that_was_not_read_is_an_error_in_place(make_view):
     source = FakeSource()
     view = make_view(source)

@@ -271,11 +271,16 @@ def typed_view(make_view):
     return view
 
 
-def test_topics_of_which_nothing_is_known_are_not_called_idle(make_view):
+def test_topics_of_which_nothing_is_known_are_not_counted(make_view):
     state = fake_state()
     unknown = {name: np.full_like(getattr(state, name), -1) for name in ("topic_kept_messages", "topic_last_store_ms")}
     view = make_view(FakeSource(replace(state, **unknown)))
-    assert "Idle 0" in [one.text() for one in segments_of(view.filter.choice)]
+    assert "Idle —" in [one.text() for one in segments_of(view.filter.choice)]
+    view = make_view(FakeSource(replace(state, position_lag_messages=np.full_like(state.position_lag_messages, np.nan))))
+    assert "With lag —" in [one.text() for one in segments_of(view.filter.choice)]
+    view.filter.choice.choose("lag")
+    view.filter.apply()
+    assert view.model.shown_rows == []
 
 
 @pytest.mark.parametrize(

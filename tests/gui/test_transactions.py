@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -528,6 +529,13 @@ def test_a_part_of_the_undecided_is_not_called_all(make_view, source, monkeypatc
     monkeypatch.setattr("tests.support.fake_source.fake_transactions", lambda: page)
     view = make_view(source)
     assert view.foot.text() == f"{len(view.rows.shown_rows)} undecided on the brokers that answered"
+
+
+def test_a_list_that_is_newer_than_the_figures_says_when_it_was_read(make_view, source):
+    view = make_view(source)
+    shown = len(view.rows.shown_rows)
+    view.state_changed(replace(STATE, totals=STATE.totals | {"transactions_pending": shown - 1.0}))
+    assert re.fullmatch(rf"{shown} undecided, read \d\d:\d\d:\d\d", view.foot.text())
 
 
 def test_the_title_is_the_first_key_as_in_the_list(make_view, source, monkeypatch):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QTabBar, QToolButton
+from PySide6.QtWidgets import QScrollArea, QTabBar, QToolButton
 
 from broker_core.api import StoreLockedError, WorkerLostError
 from broker_core.worker.questions.figures import Occurred
@@ -445,6 +445,8 @@ def test_the_shortcut_sheet_opens_with_a_question_mark(frame, qtbot):
     qtbot.keyClick(frame.window, "?")
     sheets = frame.window.findChildren(ShortcutSheet)
     assert len(sheets) == 1
+    wide = sheets[0].findChild(QScrollArea).widget().sizeHint().width()
+    assert wide <= 1_440 - 100, "keys at the right would be cut in a window of 1,440 px"
     sheets[0].accept()
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from broker_core.engine.tables.heartbeat import ConsumerData
+from broker_core.protocol.names import INNER_PRODUCER_GROUP
 from broker_core.protocol.subscription import Subscription
 
 CLIENT_SILENCE_MAX_MS = 120_000
@@ -207,8 +208,9 @@ class Producers(Generic[C]):
 
     @property
     def member_count(self) -> int:
-        """Connections of producers, each counted once."""
-        return len({connection for members in self._groups.values() for connection in members})
+        """Connections of producers, each counted once; the producer inside every Java client is none."""
+        own = (members for group, members in self._groups.items() if group != INNER_PRODUCER_GROUP)
+        return len({connection for members in own for connection in members})
 
 
 def _silent(groups: Iterable[Mapping[C, Client]], limit_ms: int) -> set[C]:

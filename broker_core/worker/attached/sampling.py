@@ -39,7 +39,7 @@ from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
 from broker_core.protocol.json_body import MessageQueue
 from broker_core.protocol.message.record import decode_record
-from broker_core.protocol.names import HALF_TOPIC, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
+from broker_core.protocol.names import HALF_TOPIC, INNER_PRODUCER_GROUP, OP_TOPIC, SCHEDULE_TOPIC, WHEEL_TIMER_TOPIC
 from broker_core.worker.attached.figures import ClusterFigures
 from broker_core.worker.attached.lost_brokers import body_unless
 from broker_core.worker.questions.abilities import Ability
@@ -332,6 +332,8 @@ class BrokerRounds:
                 raise
             of.producers = None
         else:
+            # The producer inside every Java client makes no producer of it.
+            groups.pop(INNER_PRODUCER_GROUP, None)
             of.producers = frozenset(member.client_id for members in groups.values() for member in members)
 
     async def _positions(self) -> None:

@@ -104,7 +104,8 @@ class AlertsView(PageView):
         self._build()
         self.set_parts(grid=self.grid, find=self.search, detail=self.chart_panel)
         self._connect()
-        on_language(self, self._write_texts)
+        self._fired_count = -1
+        on_language(self, self._write_texts, self._write_fired)
 
     @property
     def center(self) -> AlertCenter:
@@ -147,7 +148,8 @@ class AlertsView(PageView):
 
     def _not_read(self, error: OrbitError) -> None:
         self._fired_read.refused(error)
-        self.fired_panel.set_subtitle("")
+        self._fired_count = -1
+        self._write_fired()
 
     def _write_texts(self) -> None:
         if self._state is not None:
@@ -309,7 +311,12 @@ class AlertsView(PageView):
     def _take(self, page: EventPage) -> None:
         self._fired_read.answered()
         self.fired.set_rows(event_rows(page))
-        self.fired_panel.set_subtitle(tr("{count} times, kept with the events", count=count_text(page.total)))
+        self._fired_count = page.total
+        self._write_fired()
+
+    def _write_fired(self) -> None:
+        count = count_text(self._fired_count)
+        self.fired_panel.set_subtitle(tr("{count} times, kept with the events", count=count) if self._fired_count >= 0 else "")
 
     # ---- muting --------------------------------------------------------------------------------------------------------
 

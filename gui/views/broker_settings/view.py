@@ -41,7 +41,7 @@ from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.text import UNKNOWN, tr
 from monitoring.admin.settings import Setting, change_request, settings_of, settings_request
 from monitoring.sources.base import Pending, SourceStatus
@@ -283,7 +283,7 @@ class BrokerSettingsView(PageView):
         state = self.context.source.state
         self._settings, self._read_ms = settings, state.taken_ms if state is not None else -1
         self._brokers = list(answer.bodies)
-        self.missing.say(broker_text(answer.notice))
+        self.missing.say(broker_words(answer.notice))
         self.filter.is_known = True
         now = self._by_key
         self._staged = {key: value for key, value in self._staged.items() if key not in now or now[key].values != (value,)}

@@ -107,7 +107,7 @@ class ClientsView(PageView):
         self.mix = ColumnTableModel(mix_columns(), lambda one: one.client, parent=self)
         self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
-        self.notice.hide()
+        self._notice = ""
         self.mix_panel = said(Panel(" ", flush=True), title="Languages and versions", subtitle="those that said it")
         self.detail = Panel(" ")
         self.facts = KeyValueList()
@@ -132,7 +132,7 @@ class ClientsView(PageView):
         context.time_range.changed.connect(self._show_owned)
         self._list_read = shown_read(context.times, "The connections were not read.", self.refresh, self.grid, self.mix_grid)
         self._list_read.show()
-        on_language(self, self._show_counts, self._show_selected)
+        on_language(self, self._write_notice, self._show_counts, self._show_selected)
         self._show_selected()
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
@@ -219,14 +219,18 @@ class ClientsView(PageView):
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
-        self.notice.setText(broker_text(page.notice))
-        self.notice.setVisible(bool(page.notice))
+        self._notice = page.notice
+        self._write_notice()
         set_role(self.notice, "warning" if state is not None and state.faults else "secondary")
         self._list_read.answered()
         self.grid.select_first()
         self._ask_in_flight()
         self._show_counts()
         self._show_selected()
+
+    def _write_notice(self) -> None:
+        self.notice.setText(broker_text(self._notice))
+        self.notice.setVisible(bool(self._notice))
 
     def _failed(self, error: OrbitError) -> None:
         self.filter.is_known = False

@@ -108,6 +108,7 @@ class OwnershipPanel(QWidget):
         self.time_filter.changed.connect(self._filter)
         self.setLayout(column((self.history, 3), (self._list_panel, 2), spacing=Size.GAP, margins=(0, Size.GAP, 0, 0)))
         self.history.rebalanced.connect(self._show_rebalances)
+        on_language(self, self.history.write_subtitle)
         context.times.changed.connect(self.model.all_texts_changed)
 
     def _filter(self) -> None:

@@ -189,6 +189,10 @@ class LagPanel(Panel):
         context.times.changed.connect(self._draw)
         on_language(self, self._write_texts)
 
+    def hasHeightForWidth(self) -> bool:
+        """False: beside the wrapped advice a layout would take the preferred height of the chart as the least one."""
+        return False
+
     def window_ms(self) -> tuple[int, int]:
         """The shown span, ms since the epoch."""
         return self._context.time_range.window_ms(self._now_ms)

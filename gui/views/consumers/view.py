@@ -68,7 +68,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, popup_below
 from gui.widgets.said import on_language, said_button
 from gui.widgets.saved_menu import menu_name
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.text import UNKNOWN, count_text, tr
 from monitoring.admin.clients import MemberFinding, findings
 from monitoring.group_outlook import GroupOutlook, group_outlook
@@ -255,7 +255,7 @@ class ConsumersView(PageView):
         made.grid.menu_asked.connect(self._open_member_menu)
         made.grid.activated.connect(lambda row: self.dialogs.client(self._shown_group, row))
         if self._member_list is not None:
-            made.notice.set(broker_text(self._member_list.notice), state=State.WARNING)
+            made.notice.set(broker_words(self._member_list.notice), state=State.WARNING)
         self._show_known_in(made.grid)
         return made
 
@@ -416,7 +416,7 @@ class ConsumersView(PageView):
 
     def _say_missing(self, notice: str) -> None:
         if self.member_tab.made is not None:
-            self.member_tab.made.notice.set(broker_text(notice), state=State.WARNING)
+            self.member_tab.made.notice.set(broker_words(notice), state=State.WARNING)
 
     def _show_members_read(self, *grids: DataGrid[Any]) -> None:
         text = tr("The clients of {group} were not read.", group=self._shown_group)

@@ -91,7 +91,7 @@ class RetryReader(QObject):
         self._settings.cancel()
         self.facts = None
         if retry is not None:
-            self._take(retry.attempt, None)
+            self._take(max(1, retry.attempt), None)
             self._message.ask(self._source.ask(ReadMessage(retry.physical_offset)), self._read, self._gone)
 
     def forget(self) -> None:
@@ -103,7 +103,7 @@ class RetryReader(QObject):
         retry = self._retry
         assert retry is not None
         own = whole_of(detail.properties.get(_OWN_LIMIT, ""))
-        attempt = detail.reconsume_times or retry.attempt
+        attempt = detail.reconsume_times or max(1, retry.attempt)
         if own is not None:
             self._take(attempt, RetryFacts(attempt, own, LimitFrom.MESSAGE))
         elif retry.group in self._limits:
@@ -122,7 +122,7 @@ class RetryReader(QObject):
 
     def _gone(self, error: OrbitError) -> None:
         assert self._retry is not None
-        self._unknown(self._retry.attempt, error)
+        self._unknown(max(1, self._retry.attempt), error)
 
     def _take(self, attempt: int, facts: RetryFacts | None) -> None:
         self.facts = facts or RetryFacts(attempt)

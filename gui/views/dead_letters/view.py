@@ -348,6 +348,9 @@ class DeadLettersView(PageView):
             parts.append(tr("the newest {count} of {total}", count=LETTERS_MAX, total=count_text(figures.dead)))
         if figures is not None and figures.dead < 0:
             parts.append(tr("of the brokers that answered"))
+        elif figures is not None and figures.dead != len(self.reader.letters):
+            # The list is newer than the figures above it.
+            parts.append(tr("read {time}", time=self._letter_read.time_text))
         if origins:
             parts.append(tr("most from {origins}", origins=origins))
         self.foot.setText(" · ".join(parts))

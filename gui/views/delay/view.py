@@ -9,7 +9,7 @@ import math
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from broker_core.api import OrbitError
 from broker_core.api import names as reserved
@@ -35,7 +35,7 @@ from gui.views.delay.columns import EMBEDDED_ONLY, countdown_text, level_columns
 from gui.views.delay.lane_reader import LaneReader
 from gui.views.delay.waiting_panel import LEVEL, TIMERS, WaitingPanel
 from gui.views.page import PageArguments, PageContext, PageView
-from gui.widgets.basic import column, fill, label
+from gui.widgets.basic import column, fill, label, row
 from gui.widgets.data_grid import DataGrid
 from gui.widgets.pane_splitter import PaneSplitter
 from gui.widgets.panel import TERM, Panel, Tile
@@ -64,7 +64,7 @@ class LatenessPanel(Panel):
     def __init__(self, context: PageContext) -> None:
         super().__init__(" ")
         self._lateness: Lateness | None = None
-        self._is_reported = self._is_known = False
+        self._is_known = False
         self.bars = said(LogBars(context.theme), name="Deliveries by how late they were")
         self.bars.setProperty(TERM, "Lateness")
         self.none = label(role="caption", wrap=True)
@@ -73,11 +73,10 @@ class LatenessPanel(Panel):
         on_language(self, self._draw)
 
     def show_state(self, state: ClusterState) -> None:
-        """Show the lateness of a state; an attached cluster reports none."""
-        if self._is_known and state.lateness == self._lateness and self._is_reported == (not state.is_from_outside):
-            return
-        self._lateness, self._is_reported, self._is_known = state.lateness, not state.is_from_outside, True
-        self._draw()
+        """Show the lateness of a state."""
+        if not self._is_known or state.lateness != self._lateness:
+            self._lateness, self._is_known = state.lateness, True
+            self._draw()
 
     def _draw(self) -> None:
         buckets = late_buckets(self._lateness) if self._lateness is not None else []
@@ -92,7 +91,7 @@ class LatenessPanel(Panel):
         if not self._is_known:
             return tr("Reading…")
         if self._lateness is None:
-            return tr("not reported by the brokers") if not self._is_reported else tr("This broker does not report it.")
+            return tr("This broker does not report it.")
         return tr("Nothing was delivered in this time.")
 
     def _facts(self, count: int, late: int) -> str:
@@ -188,6 +187,9 @@ class DelayView(PageView):
         self._show_figures(rows)
         self._read_forecast(self._timers)
         self._show_ahead()
+        # A cluster reports the lateness of none of its deliveries.
+        for part in (self.tiles["late"], self.lateness):
+            part.setVisible(not state.is_from_outside)
         self.lateness.show_state(state)
         self._show_level()
         self.waiting.show_timers(self._timers)
@@ -206,12 +208,7 @@ class DelayView(PageView):
             self._show_figures(self.levels.rows)
 
     def _build(self) -> None:
-        tiles = QGridLayout()
-        tiles.setSpacing(Size.GAP)
-        for i, key in enumerate(TILES):
-            tiles.addWidget(self.tiles[key], 0, i)
-            tiles.setColumnStretch(i, 1)
-        self.content.addLayout(tiles)
+        self.content.addLayout(row(*((tile, 1) for tile in self.tiles.values()), spacing=Size.GAP))
         self.lanes.content.addWidget(self.level_grid)
         right = self._right = QWidget()
         right.setLayout(column((self.ahead, 4), (self.lateness, 4), (self.waiting, 7), spacing=Size.GAP))
@@ -285,8 +282,6 @@ class DelayView(PageView):
         late, of_timers = latest(rows), self._timers.late_p99_ms if self._timers is not None else math.nan
         worst_ms = late.late_p99_ms if late is not None else math.nan
         none = tr("none delivered in the last minute")
-        if self._state is not None and self._state.is_from_outside:
-            none = tr("not reported by the brokers")
         fact = tr("worst on level {level}, last minute", level=late.level) if late else none
         if of_timers > worst_ms or (math.isnan(worst_ms) and not math.isnan(of_timers)):
             worst_ms, fact = of_timers, tr("worst of the timers, last minute")

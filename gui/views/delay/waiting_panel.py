@@ -35,7 +35,7 @@ from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said_button, said_label
 from gui.widgets.saved_menu import menu_name
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.text import count_text, short_count_text, span_text, tr
 
 LEVEL, TIMERS = "level", "timers"
@@ -207,7 +207,7 @@ class WaitingPanel(Panel):
     def _show_page(self, page: WaitingPage) -> None:
         self._list_read.answered()
         self._next = page.next_start
-        self._missing.say(broker_text(page.notice))
+        self._missing.say(broker_words(page.notice))
         self._write_title()
         self.model.set_rows(page.rows)
         self._show_range()

@@ -34,6 +34,7 @@ from gui.widgets.saved_menu import menu_name
 from gui.words.error_words import kept_line
 from gui.words.text import UNKNOWN, TimeZoneChoice, bytes_text, count_text, tr
 from monitoring.admin.events import EventGroup, EventRow, counts_by_part, event_rows, events_csv, events_json_lines, kinds_of
+from monitoring.missing_figures import UNJUDGED_EVENT
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
@@ -57,7 +58,7 @@ def event_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Colu
         Column("at", "Time", lambda one: times.shown(one.at_ms, now_ms()), sort=lambda one: one.at_ms,
                tip=lambda one: times.full(one.at_ms), dim=True, width=178, whole=True),
         Column("kind", "What", lambda one: tr(GROUP_NAMES[one.group]), kind=CellKind.CHIP,
-               state=lambda one: GROUP_STATES[one.group], width=118),
+               state=lambda one: State.CHECKING if one.kind == UNJUDGED_EVENT else GROUP_STATES[one.group], width=118),
         Column("subject", "About", lambda one: one.subject or UNKNOWN, kind=CellKind.STRONG, width=200),
         Column("text", "Event", text_of, state=lambda one: State.WARNING if is_failure(one) else None),
     ]  # fmt: skip

@@ -81,6 +81,8 @@ _AFTER_RULE_NAME = re.compile(r"(?=: | \()")
 """Subject or detail, which `monitoring.alert_keeper` writes after the name of a rule."""
 _LEVEL = re.compile(r": level (\d+)")
 _ALERTS = KnownTexts(
+    "{count} rules cannot be judged: {cause} ({names})",
+    "{count} rules are judged again ({names})",
     "{alert} cannot be judged: {cause}",
     "{alert} is judged again",
     "{alert}: {value}, above {limit}",
@@ -98,9 +100,8 @@ def text_of(row: EventRow) -> str:
     if over is not None:
         return tr("No longer: {alert}; now {value}", alert=_alert_name(over["alert"]), value=told_text(over["value"]))
     if row.group is EventGroup.ALERT:
-        return _ALERTS.text(
-            row.text, named={"alert": _alert_name, "cause": _CAUSES.text, "value": _value_text, "limit": told_text}
-        )
+        named = {"names": _rule_names, "alert": _alert_name, "cause": _CAUSES.text, "value": _value_text, "limit": told_text}
+        return _ALERTS.text(row.text, named=named)
     if row.kind == "writes_refused":
         return tr("The broker refuses messages: {text}", text=broker_text(row.text))
     return broker_text(row.text)
@@ -125,6 +126,10 @@ def _alert_name(name: str) -> str:
     return tr(rule) + (
         f": {tr('level {level}', level=level[1])}" if level else "".join(rest).replace(f": {reserved.DLQ_PREFIX}", ": ")
     )
+
+
+def _rule_names(names: str) -> str:
+    return ", ".join(map(_alert_name, names.split(", ")))
 
 
 def _action_text(text: str) -> str:

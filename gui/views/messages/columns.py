@@ -15,8 +15,8 @@ from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, count_text, tr
 
 CONSUMPTION = "consumption"
 GROUPS_NAMED_MAX = 20
-KEY_WIDTH, TAG_WIDTH = 124, 94
-BODY_WANTS = 146
+KEY_WIDTH, TAG_WIDTH, CONSUMPTION_WIDTH = 124, 94, 134
+BODY_WANTS = 132
 """Px of a body beside the pane, which shows all of it."""
 
 
@@ -105,7 +105,7 @@ def consumption_column(consumption: Consumption, *, sortable: bool = False) -> C
         kind=CellKind.FLAG,
         state=lambda row: _consumed_state(consumed(row)),
         tip=lambda row: consumed_tip(consumed(row)),
-        width=104,
+        width=CONSUMPTION_WIDTH,
     )
 
 

@@ -20,6 +20,7 @@ from gui.theme.tokens import Tokens, mix
 from gui.widgets.code_view import MARK_SHARE
 from gui.widgets.popups import new_menu
 from gui.widgets.repaint import repaint_with
+from gui.widgets.said import said
 from gui.words.text import TimeZoneChoice, count_text, tr
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class JsonTree(QTreeView):
         self.setHeaderHidden(True)
         self.setUniformRowHeights(True)
         self.setIndentation(16)
-        self.setAccessibleName(tr("Body as a tree"))
+        said(self, name="Body as a tree")
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_menu)
         repaint_with(self.viewport(), theme)

@@ -33,7 +33,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said_label
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.error_words import error_text
 from gui.words.text import count_text, tr
 from monitoring.state import ClusterState
@@ -251,5 +251,5 @@ class QueuePages(Panel):
         self.grid.set_empty(words, tr("Send message…") if may_send else "", self.send_wanted.emit)
 
     def _show_foot(self) -> None:
-        self.missing.say(broker_text(self._page.notice) if self._page is not None else "")
+        self.missing.say(broker_words(self._page.notice) if self._page is not None else "")
         self.foot.setText(tr("{count} messages, newest first", count=count_text(len(self.model.rows))))

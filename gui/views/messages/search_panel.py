@@ -40,7 +40,7 @@ from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button, said_label
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.error_words import error_text, kept_line
 from gui.words.plain_text import button_text
 from gui.words.text import count_text, tr
@@ -191,7 +191,7 @@ class SearchPanel(QWidget):
         self._masks.changed.connect(self.model.masks_changed)
         self.reader.sorting.connect(self._sorting)
         self.reader.failed.connect(self._not_read)
-        self.reader.missing.connect(lambda notice: self.missing.say(broker_text(notice)))
+        self.reader.missing.connect(lambda notice: self.missing.say(broker_words(notice)))
         self.grid.menu_asked.connect(self._open_menu)
         header = self.grid.header
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -14,6 +14,7 @@ from gui.views.overview.figures import NAN, own_groups, total
 from gui.views.overview.flow_scene import FlowBand, FlowCard, FlowPicture, FlowRole
 from gui.words.text import UNKNOWN, count_text, duration_text, milliseconds_text, rate_text, tr
 from monitoring.alert_rules import total_of
+from monitoring.delay import LATE_MS
 from monitoring.reach import ClusterReach
 from monitoring.state import ClusterState, Ints, are_members_known
 
@@ -31,7 +32,7 @@ class MessageFlow:
     delayed_rate: float
     delayed_pending: float
     late_ms: float
-    """Of the latest level, or of the timers; NaN: nothing is late, or that is unknown."""
+    """Of the latest level, or of the timers, above `LATE_MS`; NaN: nothing is late, or that is unknown."""
     due_rate: float
     """Deliveries to the topics that producers named; retries are not among them."""
     half_rate: float
@@ -146,7 +147,7 @@ def _pending(state: ClusterState) -> float:
 
 def _latest_ms(state: ClusterState) -> float:
     timers = [state.timers.get(figure, NAN) for figure in ("overdue_ms", "late_p99_ms")]
-    return max((late for late in _known([*state.delays.late_ms.tolist(), *timers]) if late > 0), default=NAN)
+    return max((late for late in _known([*state.delays.late_ms.tolist(), *timers]) if late > LATE_MS), default=NAN)
 
 
 def _groups_online(state: ClusterState, members: Ints) -> float:

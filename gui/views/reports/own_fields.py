@@ -149,10 +149,12 @@ class OwnFields(QWidget):
 
     Signals:
         changed: An entry changed.
+        made: The fields were made, also again in another language.
         query_loaded: A saved query is about to be shown; carries its name and text.
     """
 
     changed = Signal()
+    made = Signal()
     query_loaded = Signal(str, str)
 
     def __init__(self, theme: ThemeManager) -> None:
@@ -180,6 +182,7 @@ class OwnFields(QWidget):
             else:
                 self._form.addRow(label(tr(parameter.title), "secondary"), shown)
         self.setVisible(bool(self.fields))
+        self.made.emit()
 
     @property
     def values(self) -> list[tuple[str, str]]:

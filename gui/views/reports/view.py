@@ -151,7 +151,7 @@ class ReportsView(PageView):
         self.history.refresh()
 
     def _write_texts(self) -> None:
-        self._show_query_field()  # the form has made its fields again
+        self._show_last(self._past)
         self.header.set_facts(tr("{count} ready over stored messages", count=count_text(len(reports()))))
         self._show_run()
 
@@ -165,7 +165,6 @@ class ReportsView(PageView):
         self.form.show_report(spec)
         self._show_editor_for(spec)
         self._show_result_of(spec)
-        self._show_query_field()
 
     def _show_editor_for(self, spec: ReportSpec) -> None:
         """Show the editor where the report is a query; it fills the page."""
@@ -247,6 +246,7 @@ class ReportsView(PageView):
         self.search.searched.connect(lambda text: self.catalog.make().show_filter(text))
         self.search.searched.connect(lambda _text: self.show_part(CATALOG))
         self.parts.chosen.connect(self.show_part)
+        self.form.own.made.connect(self._show_query_field)
         self.form.run_wanted.connect(self.run)
         self.form.own.changed.connect(self._query_changed)
         self.form.own.query_loaded.connect(self._saved_loaded)

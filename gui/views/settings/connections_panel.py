@@ -56,6 +56,8 @@ class ConnectionsPanel(QWidget):
         """Tests a connection that is not shown."""
         self._tested = ""
         """Key of the row whose hops are listed."""
+        self._lost: frozenset[str] = frozenset()
+        """Parts of the cluster that did not answer when its hops were tested."""
         self.open_button = said_button(theme, "arrow-right", "Open here", role="small", on_click=self._open)
         self.beside_button = said_button(
             theme, "arrow-square-out", role="small", on_click=self._open_beside, tip="In a window of its own"
@@ -81,17 +83,23 @@ class ConnectionsPanel(QWidget):
         self.list.selected.connect(lambda _row: self._show_selected())
         self.list.activated.connect(lambda _row: self._open())
         self.list.select_first()
-        on_language(self, self._show_facts)
+        on_language(self, self._show_rows, self._show_hops)
 
     def refresh(self) -> None:
-        """Show the state of the connection, and test it if that was not done yet."""
+        """Show the state of the connection; test it if that was not done yet, or a part was lost or is back."""
+        self._show_rows()
+        source = self._context.source
+        # The hops to an attached cluster are tested also while it does not answer.
+        lost = frozenset(source.state.faults) if source.state is not None else frozenset[str]()
+        can_test = source.status is SourceStatus.READY or source.connect_details
+        if can_test and (not self.doctor.hops or lost != self._lost):
+            self._lost = lost
+            self.doctor.run()
+
+    def _show_rows(self) -> None:
         self.connections.set_rows(connection_rows(self._context.source, self._context.clusters))
         self.list.select_first()
         self._show_facts()
-        source = self._context.source
-        # The hops to an attached cluster are tested also while it does not answer.
-        if not self.doctor.hops and (source.status is SourceStatus.READY or source.connect_details):
-            self.doctor.run()
 
     @property
     def _buttons(self) -> tuple[IconButton, ...]:

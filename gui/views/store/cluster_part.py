@@ -23,7 +23,7 @@ from gui.widgets.data_grid import DataGrid
 from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_text, broker_words
 from gui.words.error_words import error_line
 from gui.words.runtime_terms import RUNTIME_TERMS
 from gui.words.text import (
@@ -142,7 +142,7 @@ class FiguresPanel(Panel):
         self._read.answered()
         self._read.show_in(self.grid, "", self._again)
         self.rows.set_rows(figure_rows(self._tables, self.brokers))
-        self.missing.say(broker_text(notice))
+        self.missing.say(broker_words(notice))
         self._show_title()
 
     def show_failure(self, error: OrbitError) -> None:

@@ -65,7 +65,7 @@ class StoreView(PageView):
         self._runtime: BrokerRuntime | None = None
         self._fault: OrbitError | None = None
         self._runtime_fault: OrbitError | None = None
-        self._asked_ms = self._read_ms = -1
+        self._asked_ms = self._read_ms = self._runtime_ms = -1
         self.cluster: ClusterPart | None = None
         """Only for an attached cluster."""
         self._store_query: LatestQuery[StorePicture] = LatestQuery(self)
@@ -99,7 +99,7 @@ class StoreView(PageView):
         self.files.setMinimumHeight(FILES_HEIGHT_MIN)
         self._build()
         context.time_range.changed.connect(self._draw)
-        on_language(self, self._enable_clean, self._show_fault, self._show_picture, self._show_runtime)
+        on_language(self, self._enable_clean, self._show_fault, self._show_picture, self._show_runtime, self._write_latency)
 
     # ---- what the frame calls ------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class StoreView(PageView):
         self._runtime_fault = None
         if self.cluster is not None:
             self.cluster.show_runtime(self._runtime, answer)
-            self.header.set_facts(tr("read {time}", time=self._time_text(self._asked_ms)))
+            self._runtime_ms = self._asked_ms
         self._show_runtime()
 
     def _no_runtime(self, error: OrbitError) -> None:
@@ -299,6 +299,8 @@ class StoreView(PageView):
         self.positions.setToolTip(tip_text(positions))
 
     def _show_runtime(self) -> None:
+        if self.cluster is not None and self._runtime_ms >= 0:
+            self.header.set_facts(tr("read {time}", time=self._time_text(self._runtime_ms)))
         buckets = self._runtime.put_times if self._runtime is not None else ()
         self.latency.setVisible(bool(buckets))
         self.no_latency.setVisible(not buckets)
@@ -327,8 +329,12 @@ class StoreView(PageView):
         self.chart.show_points(points, from_ms / 1_000, to_ms / 1_000, self._lines.fault)
         self._rule.show(_SERIES["p99"])
         self.chart.legend.show_only(OUTSIDE_LINES if state.is_from_outside else _SERIES.keys())
-        self.latency_note.setText(tr("max {time}", time=milliseconds_text(state.totals.get("put_max_ms"))))
+        self._write_latency()
         self.latency_note.setVisible(not state.is_from_outside)
+
+    def _write_latency(self) -> None:
+        if self._state is not None:
+            self.latency_note.setText(tr("max {time}", time=milliseconds_text(self._state.totals.get("put_max_ms"))))
 
 
 def _early_text(picture: StorePicture) -> str:

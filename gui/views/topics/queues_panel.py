@@ -88,7 +88,7 @@ class QueuesPanel(QWidget):
         self.chart = TimeChart(
             theme,
             context.times,
-            (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Delivered")),
+            (ChartSeries("put_rate", "In", fill=True), ChartSeries("got_rate", "Delivered", State.COMMITTED)),
             value_text=rate_text,
         )
         self.link = window_link(context, self)
@@ -110,7 +110,7 @@ class QueuesPanel(QWidget):
         self._show_chart()
         said(self._table, title="Queues")
         said(self._heat_panel, title="Write rate by queue", subtitle="over time")
-        on_language(self, self._name_chart)
+        on_language(self, self._name_chart, self._show_heat)
         self._connect()
 
     def show_topic(self, topic: TopicRow | None, state: ClusterState | None, measure: TopicMeasure | None) -> None:

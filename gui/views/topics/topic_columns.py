@@ -12,6 +12,7 @@ from gui.views.consumers.columns import owner_text, standing_state, standing_tex
 from gui.views.topics.columns import writes_text
 from gui.views.topics.detail import permission_text
 from gui.words.amounts import online_text
+from gui.words.broker_words import broker_text
 from gui.words.text import UNKNOWN, QueueText, TimeZoneChoice, bytes_text, duration_text, rate_number, tr
 
 EMBEDDED_ONLY = frozenset({"span", "disk"})
@@ -63,7 +64,8 @@ def topic_consumer_columns(
     ]  # fmt: skip
 
 
-def route_columns() -> list[Column[RouteRow]]:
+def route_columns(fault_of: Callable[[RouteRow], str]) -> list[Column[RouteRow]]:
+    """``fault_of`` returns why a broker does not answer: a route that was read before it was lost lists it, too."""
     return [
         Column("broker", "Broker", lambda row: row.broker_name, kind=CellKind.STRONG),
         Column("cluster", "Cluster", lambda row: row.cluster or UNKNOWN),
@@ -72,6 +74,9 @@ def route_columns() -> list[Column[RouteRow]]:
         number_column("write", "Write queues", lambda row: row.write_queues, str, width=120),
         number_column("read", "Read queues", lambda row: row.read_queues, str, width=120),
         Column("permission", "Permission", lambda row: permission_text(row.permission), width=160),
+        Column("answers", "Answers",
+               lambda row: broker_text(fault_of(row)) or (tr("yes") if row.broker_id == 0 else UNKNOWN),
+               state=lambda row: State.WARNING if fault_of(row) else None, width=220),
     ]  # fmt: skip
 
 

@@ -83,7 +83,7 @@ class TopicView(PageView):
             topic_consumer_columns(self._lag_of, self._behind_of, self._health_of), lambda row: row.name, parent=self
         )
         self.consumer_grid = said(DataGrid(self.consumers, theme), empty="No group has a position on this topic.")
-        self.route = ColumnTableModel(route_columns(), lambda row: (row.broker_name, row.broker_id), parent=self)
+        self.route = ColumnTableModel(route_columns(self._fault_of), lambda row: (row.broker_name, row.broker_id), parent=self)
         self.route_grid = said(DataGrid(self.route, theme), empty="The name server knows no broker with this topic.")
         self._route_read = shown_read(
             context.times, lambda: tr("The route of {topic} was not read.", topic=self._topic), self.refresh, self.route_grid
@@ -217,6 +217,8 @@ class TopicView(PageView):
             self._show_consumers(state)
         elif current == "route":
             self._ask_route()
+            self.route_grid.set_hidden(frozenset() if state.faults else frozenset({"answers"}))
+            self.route_grid.view.viewport().update()
         else:
             self.settings.make().show_subject(self._topic)
 
@@ -311,6 +313,11 @@ class TopicView(PageView):
         topic = self._topic
         asked = ReadAnswer(self.context.source.ask(ask_route(topic)), lambda answer: route_rows(read_route(topic, answer.body)))
         self._route_query.ask(asked, self._take_route, self._route_read.refused)
+
+    def _fault_of(self, row: RouteRow) -> str:
+        """Why a master does not answer; empty where it does, and for replicas, which are not asked."""
+        state = self.context.source.state
+        return state.faults.get(row.broker_name, "") if state is not None and row.broker_id == 0 else ""
 
     def _take_route(self, rows: list[RouteRow]) -> None:
         self._route_read.answered()

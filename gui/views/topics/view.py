@@ -295,13 +295,15 @@ class TopicsView(PageView):
 
     # ---- filter --------------------------------------------------------------------------------------------------------
 
-    def _is_listed(self, topic: TopicRow, key: str) -> bool:
+    def _is_listed(self, topic: TopicRow, key: str) -> bool | None:
+        """Whether a topic passes a choice; None where a lost broker may have what decides it."""
         if key == FAVOURITE:
             return topic.name in self.favourites
         if key == IDLE:
-            # Of a topic that a lost broker may have it is not known.
-            return topic.age_ms >= IDLE_AFTER_MS or (topic.age_ms < 0 <= topic.kept_messages)
-        return topic.lag_messages > 0
+            is_unknown = topic.age_ms < 0 and topic.kept_messages < 0
+            return None if is_unknown else topic.age_ms >= IDLE_AFTER_MS or topic.age_ms < 0
+        is_unknown = math.isnan(topic.lag_messages) and bool(self._groups_of(topic))
+        return None if is_unknown else topic.lag_messages > 0
 
     def _filtered(self) -> None:
         self._show_empty()

@@ -49,7 +49,7 @@ from gui.widgets.panel import TERM, Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button, said_label, say_tabs
 from gui.widgets.saved_menu import menu_name
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_words
 from gui.words.text import count_text, milliseconds_text, tr
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -89,6 +89,9 @@ def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: 
         return tr("{shown} undecided on the brokers that answered", shown=shown)
     if lists.sought:
         return tr("{shown} of {count} undecided that match", shown=shown, count=count_text(lists.total))
+    if 0 <= undecided < shown:
+        # The list is newer than the figures above it.
+        return tr("{shown} undecided, read {time}", shown=shown, time=lists.read_of(OPEN).time_text)
     count = undecided if undecided >= shown else lists.total
     return tr("{shown} of {count} undecided, in the order of the half queue", shown=shown, count=count_text(count))
 
@@ -161,7 +164,9 @@ class TransactionsView(PageView):
         counted = (figures.undecided, figures.checks, figures.committed, figures.rolled_back, figures.given_up)
         self._counted = counted
         self.lists.take(counted, state.taken_ms)
-        self.strip_panel.show_counts(state.totals, counted, state.taken_ms)
+        self.strip_panel.setVisible(not state.is_from_outside)
+        if not state.is_from_outside:  # a cluster reports its undecided transactions alone
+            self.strip_panel.show_counts(state.totals, counted, state.taken_ms)
         self.grid.view.viewport().update()
         self._show_selected()
         self._show_board()
@@ -380,7 +385,7 @@ class TransactionsView(PageView):
             button.setVisible(is_past or (is_open and lists.total > PAGE_ROWS))
         self.back.setEnabled(lists.past.has_newer if is_past else lists.has_earlier)
         self.forward.setEnabled(lists.past.has_older if is_past else lists.has_later)
-        self.missing.say(broker_text(lists.past.notice if is_past else lists.missing if is_open else ""))
+        self.missing.say(broker_words(lists.past.notice if is_past else lists.missing if is_open else ""))
         self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided))
 
     def _show_empty(self) -> None:

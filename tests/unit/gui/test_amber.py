@@ -78,7 +78,7 @@ MEANING = {
     "gui/views/topics/detail.py": (3, "messages are spread unevenly"),
     "gui/views/topics/import_dialog.py": (3, "topics cannot be imported"),
     "gui/views/topics/queues_panel.py": (2, "messages are spread unevenly"),
-    "gui/views/topics/topic_columns.py": (1, "a group is above its limit of lag"),
+    "gui/views/topics/topic_columns.py": (2, "a group is above its limit of lag, or a broker does not answer"),
     "gui/views/transactions/columns.py": (3, "no producer can be asked, or the last checks come"),
     "gui/views/transactions/detail.py": (1, "no producer can be asked"),
     "gui/views/transactions/view.py": (2, "no producer can be asked, or a broker does not answer"),

@@ -144,7 +144,7 @@ def test_a_dead_letter_and_its_origin():
     assert top_origins([letter, letter, replace(letter, origins=("a",)), replace(letter, origins=())], 1) == [("orders", 2)]
 
 
-@pytest.mark.parametrize(("level", "attempt"), [(1, 1), (3, 1), (4, 2), (18, 16)])
+@pytest.mark.parametrize(("level", "attempt"), [(1, -1), (2, -1), (3, 1), (4, 2), (18, 16)])
 def test_a_delay_level_tells_the_attempt(level, attempt):
     page = DelayedMessages(
         level, [0, 1], [10, 20], [5, 6], [1, 1], ["orders", "%RETRY%g"], [0, 0], ["", "t"], ["", "k"], ["", ""], [1, 1], 2, 2

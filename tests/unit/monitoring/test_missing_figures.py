@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from monitoring.alert_rules import AlertRule
-from monitoring.missing_figures import CAUSE_TEXTS, PATIENCE_MS, TOLD_AFTER_MS, KeptLack, LackWatch, lack_text
+from monitoring.missing_figures import CAUSE_TEXTS, PATIENCE_MS, TOLD_AFTER_MS, KeptLack, LackChange, LackWatch, lack_texts
 from monitoring.unjudged_rules import Cause, Lack
 
 RULE = AlertRule("r", "Fast", "totals.put_rate", above=True, threshold=1_000, for_ms=0)
@@ -20,7 +20,7 @@ def watch():
 
 
 def told(watch: LackWatch, lack: Lack | None, now_ms: int, rule: AlertRule = RULE) -> list[str]:
-    return [lack_text(change) for change in watch.look([rule], {} if lack is None else {"r": lack}, now_ms)]
+    return lack_texts(watch.look([rule], {} if lack is None else {"r": lack}, now_ms))
 
 
 def test_what_lasts_is_told_once_and_when_it_is_over(watch):
@@ -31,6 +31,16 @@ def test_what_lasts_is_told_once_and_when_it_is_over(watch):
     assert watch.standing(2_000 + TOLD_AFTER_MS) == {"r": KeptLack(AWAY, 1_000, is_told=True)}
     assert told(watch, None, 3_000 + TOLD_AFTER_MS) == ["Fast is judged again"]
     assert watch.standing(3_000 + TOLD_AFTER_MS) == {}
+
+
+def test_rules_with_the_same_cause_share_an_event():
+    rules = [replace(RULE, rule_id=name, name=name) for name in ("A", "B", "C")]
+    changes = [LackChange(rule, lack) for rule, lack in zip(rules, (AWAY, UNREAD, AWAY), strict=True)]
+    assert lack_texts(changes) == [
+        "2 rules cannot be judged: no full answer of broker-b, broker-c (A, C)",
+        "B cannot be judged: it was not read of all yet",
+    ]
+    assert lack_texts(LackChange(rule, None) for rule in rules) == ["3 rules are judged again (A, B, C)"]
 
 
 def test_what_is_over_soon_is_not_told(watch):

@@ -1,5 +1,6 @@
 from broker_core.engine.tables.clients import Client, Consumers, Producers
 from broker_core.engine.tables.heartbeat import ConsumerData
+from broker_core.protocol.names import INNER_PRODUCER_GROUP
 from broker_core.protocol.subscription import parse_subscription
 
 
@@ -89,3 +90,12 @@ def test_a_producer_group_without_members_is_gone():
     assert producers.member_count == 1
     producers.connection_lost("x")
     assert (producers.groups(), producers.members("A")) == ({}, None)
+
+
+def test_the_producer_inside_a_java_client_makes_no_producer_of_its_connection():
+    producers = Producers()
+    producers.register("consumer", client(), INNER_PRODUCER_GROUP)
+    producers.register("both", client(), INNER_PRODUCER_GROUP)
+    producers.register("both", client(), "PG")
+    assert producers.member_count == 1
+    assert len(producers.connections(INNER_PRODUCER_GROUP)) == 2, "the broker knows them all"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from broker_core.protocol.names import INNER_PRODUCER_GROUP
 from monitoring.admin.connections import (
     ConnectionNote,
     ConnectionRates,
@@ -28,6 +29,20 @@ def test_a_client_has_a_row_for_each_of_its_groups_and_a_connection_without_one_
     assert [row.group for row in rows if row.address.startswith("10.23.4.13")] == ["notify-sms", "points-calc"]
     assert rows[4].topics == (("shipment-notify", "PAID || REFUND"),)
     assert len({row.key for row in rows}) == len(rows)
+
+
+def test_the_producer_inside_a_java_client_has_a_row_only_where_nothing_else_is_known():
+    page = fake_connections()
+    groups = list(page.member_group)
+    for member, row in enumerate(page.member_row):
+        if page.member_row.count(row) > 1 and member == page.member_row.index(row):
+            groups[member] = INNER_PRODUCER_GROUP
+    rows = rows_of(replace(page, member_group=groups))
+    assert INNER_PRODUCER_GROUP in groups
+    assert INNER_PRODUCER_GROUP not in {row.group for row in rows}
+    alone = [INNER_PRODUCER_GROUP if page.member_row.count(row) == 1 else group
+             for row, group in zip(page.member_row, page.member_group, strict=True)]
+    assert INNER_PRODUCER_GROUP in {row.group for row in rows_of(replace(page, member_group=alone))}, "a tool"
 
 
 def test_old_and_silent_clients_have_a_note():

@@ -8,6 +8,7 @@ from broker_core.errors import UsageError
 from broker_core.protocol.admin.proxies import HEARTBEAT_GROUP
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.json_body import emit, parse_object
+from broker_core.protocol.names import INNER_PRODUCER_GROUP
 from broker_core.worker.attached.connections import PARTLY_KNOWN
 from broker_core.worker.questions.administration import AskBroker, CloseConnection, ListConnections
 from monitoring.admin.connections import ConnectionNote, ConnectionRates, client_rows
@@ -78,6 +79,16 @@ def test_the_type_of_a_client_is_that_of_its_group(broker, consume_type, kind):
         page = await queries.answer(ListConnections())
         assert page.member_kind == ["producer", kind]
         assert page.protocol == []
+
+    watch(broker, scenario)
+
+
+def test_the_producer_inside_a_java_client_is_not_counted(broker):
+    inner = {"data": {"pg": [PRODUCER], INNER_PRODUCER_GROUP: [PRODUCER, PRODUCER | {"clientId": "c1"}]}}
+    broker.answers[RequestCode.GET_ALL_PRODUCER_INFO] = lambda _, command: command.reply(body=emit(inner))
+
+    async def scenario(cluster, _queries):
+        assert cluster.figures.snapshot().totals["producers"] == 1
 
     watch(broker, scenario)
 
