@@ -217,7 +217,7 @@ class _Gallery:
             widget = opened_for_a_picture(open_it, lambda: pause(PAGE_SETTLE_S / 2))
             if widget is None:
                 sys.stderr.write(f"orbit: there is nothing to show {name} for\n")
-                return
+                continue
             self._write(picture_of(widget, self._window), look, name)
             # A palette is hidden and used again; the others are deleted when they close.
             widget.close() if widget.isWindow() else widget.hide()

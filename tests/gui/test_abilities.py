@@ -126,11 +126,12 @@ def test_timers_of_a_broker_that_has_none_are_not_asked_for(show_page):
     assert not source.asked_for(ListTimers)
 
 
-def test_lateness_of_a_cluster_is_not_told_instead_of_nothing_delivered(show_page):
+def test_lateness_that_a_cluster_never_reports_is_hidden(show_page):
     state = state_with()
     late = np.full_like(state.delays.late_p99_ms, np.nan)
     view = show_page(DelayView, FakeSource(replace(state, delays=replace(state.delays, late_p99_ms=late), timers={})))
-    assert view.tiles["late"].accessibleDescription() == f"{UNKNOWN}  not reported by the brokers"
+    assert view.tiles["late"].isHidden()
+    assert view.lateness.isHidden()
 
 
 def test_connections_of_a_cluster_cannot_be_closed_and_what_is_not_reported_is_left_out(show_page, monkeypatch):

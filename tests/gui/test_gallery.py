@@ -21,4 +21,4 @@ def test_a_menu_that_closes_before_its_picture_ends_nothing(qtbot, monkeypatch, 
         return opened[-1]
 
     gallery._over("tasks", open_it)
-    assert capsys.readouterr().err.splitlines() == ["orbit: tasks closed before its picture was taken"] * 2
+    assert capsys.readouterr().err.splitlines() == ["orbit: there is nothing to show tasks for"] * 2
