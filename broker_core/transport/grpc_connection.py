@@ -40,11 +40,10 @@ logger = logging.getLogger(__name__)
 
 _CONTENT_TYPE = "application/grpc"
 _COMPRESSED = 1
-_ANSWERED_KEPT = 16
+_ANSWERED_KEPT = 8
 """Answers of one connection that may yet turn out to be unread."""
 _ANSWERED_SECONDS = 10.0
 """A client that sends something so long after an answer has read it."""
-_CROWDED_STREAMS = 16
 _METADATA_BYTES = 384
 """Of the metadata of a call, beside its texts."""
 _ENDED_WELL = trailers(GrpcStatus.OK)
@@ -137,7 +136,7 @@ class GrpcCall:
             return
         connection = self.connection
         if self._begun or not connection.http2.send_whole(self._stream, RESPONSE, prefixed(message), _ENDED_WELL):
-            if self.hold_spare(len(message)):
+            if self.hold(len(message)):
                 self.send(message)
                 self.finish()
             else:
@@ -149,10 +148,6 @@ class GrpcCall:
     def hold(self, size: int) -> bool:
         """Note that the call takes more memory until it ends, or less; False where its connection has no more."""
         return self.connection.http2.hold(self._stream, size)
-
-    def hold_spare(self, size: int) -> bool:
-        """Likewise; False also where it would take the room for first bytes of other calls."""
-        return self.connection.http2.hold_spare(self._stream, size)
 
     # ---- for the connection ----
 
@@ -201,7 +196,7 @@ class GrpcCall:
         room = self.connection.room
         if self.is_over or room.is_granted(self):
             return True
-        if not room.hold(self, len(buffer)):
+        if not room.hold(self, max(len(buffer) - _LIMITS.first_window_bytes, 0)):
             text = "too many large messages are incomplete on this connection: send fewer at once"
             self._refuse(GrpcStatus.RESOURCE_EXHAUSTED, text)
             return True
@@ -340,7 +335,7 @@ class GrpcConnection(asyncio.Protocol):
     @property
     def is_crowded(self) -> bool:
         """Whether it may open few more calls."""
-        return self.http2.further_streams < _CROWDED_STREAMS
+        return self.open_calls > _LIMITS.streams_max * 3 // 4
 
     @property
     def reads_slowly(self) -> bool:
@@ -426,7 +421,7 @@ class GrpcConnection(asyncio.Protocol):
         metadata = {name: fields[name] for name in CALLER_HEADERS & fields.keys()}
         if metadata == self._metadata:
             metadata = self._metadata
-        elif not self.http2.hold_spare(stream, _METADATA_BYTES + len(path) + sum(map(len, metadata.values()))):
+        elif not self.http2.hold(stream, _METADATA_BYTES + len(path) + sum(map(len, metadata.values()))):
             self.http2.reset(stream, ErrorCode.REFUSED_STREAM)
             return
         self._metadata = metadata

@@ -1,20 +1,21 @@
 """Room for messages of gRPC calls that are incomplete.
 
-The first bytes of a message, and all of a small one, are part of what its connection may hold. A larger message waits until it
-has room for all of it: one at a time for each connection, and as many as fit for all of them, so that slow peers with large
-messages cannot fill the memory, and those that are begun become complete.
+A call has room for the first bytes of a message, as many as its first window has. A larger message waits until there is room
+for all of it: a connection has a little room, or that for one message, and all connections together have more. So slow peers
+with large messages cannot fill the memory, and messages that are begun become complete.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from broker_core.transport.frame_budget import FrameBudget
 
-SMALL_BYTES_MAX: Final = 64 * 1024
-"""A message up to this size is part of what its connection holds, if there is room."""
+CONNECTION_BYTES_MAX: Final = 128 * 1024
+"""Of the messages of one connection that have room at once; one fits even when it is larger."""
 
 
 class Incomplete(Hashable, Protocol):
@@ -27,9 +28,6 @@ class Incomplete(Hashable, Protocol):
     def hold(self, size: int) -> bool:
         """Note that it takes more memory of its connection, or less; False where that has no more."""
 
-    def hold_spare(self, size: int) -> bool:
-        """Likewise; False also where that would take the room for first bytes of other calls."""
-
     def room_granted(self) -> None:
         """There is room for the message that waited."""
 
@@ -37,84 +35,94 @@ class Incomplete(Hashable, Protocol):
         """The message takes too long to become complete."""
 
 
+@dataclass(slots=True)
+class _Lane:
+    """The larger messages of one connection."""
+
+    taken: dict[Incomplete, int] = field(default_factory=dict)
+    """Those that have room, or wait for other connections only."""
+    waiting: deque[tuple[Incomplete, int]] = field(default_factory=deque)
+
+    def fits(self, size: int) -> bool:
+        return not self.taken or sum(self.taken.values()) + size <= CONNECTION_BYTES_MAX
+
+
 class MessageRoom:
     """What incomplete messages take.
 
     Args:
-        bytes_max: Of the large messages of all connections.
+        bytes_max: Of the messages of all connections that have room for all of them.
         time: Seconds of a clock that only goes forward.
     """
 
     def __init__(self, bytes_max: int, time: Callable[[], float]) -> None:
         self._time = time
         self._whole = FrameBudget(bytes_max)
-        self._held: dict[Incomplete, int] = {}
-        """Bytes that are part of what connections hold."""
-        self._small: set[Incomplete] = set()
-        """Those that hold all of their message."""
-        self._large: dict[Hashable, deque[tuple[Incomplete, int]]] = {}
-        """Calls with large messages by connection; the first has room, or is the next to get it."""
+        self._more: dict[Incomplete, int] = {}
+        """Bytes beyond the first window, of peers that do not know it yet."""
+        self._lanes: dict[Hashable, _Lane] = {}
         self._since: dict[Incomplete, float] = {}
         """When each message began, or got its room; one that waits for room is not in it."""
 
     def is_granted(self, call: Incomplete) -> bool:
         """Whether there is room for all of a call's message."""
-        return call in self._small or call in self._whole
+        return call in self._whole
 
-    def hold(self, call: Incomplete, size: int) -> bool:
-        """Keep the first ``size`` bytes of a message; False where its connection holds too much."""
-        if not call.hold(size - self._held.get(call, 0)):
+    def hold(self, call: Incomplete, more: int) -> bool:
+        """Keep the first bytes of a message, ``more`` than its window has; False where its connection holds too much."""
+        if not call.hold(more - self._more.get(call, 0)):
             return False
-        if call not in self._held:
+        if call not in self._more:
             self._since[call] = self._time()
-        self._held[call] = size
+        self._more[call] = more
         return True
 
     def reserve(self, call: Incomplete, size: int) -> bool:
         """Take room for a whole message; False when there is none yet: `Incomplete.room_granted` is called when there is."""
-        if size <= SMALL_BYTES_MAX and call.hold_spare(size - self._held.get(call, 0)):
-            self._held[call] = size
-            self._small.add(call)
+        lane = self._lanes.setdefault(call.connection, _Lane())
+        if not lane.waiting and lane.fits(size) and self._take(lane, call, size):
             return True
-        waiting = self._large.setdefault(call.connection, deque())
-        waiting.append((call, size))
-        if len(waiting) == 1 and self._reserve_whole(call, size):
-            return True
+        if call not in lane.taken:
+            lane.waiting.append((call, size))
         self._since.pop(call, None)
         return False
 
-    def _reserve_whole(self, call: Incomplete, size: int) -> bool:
+    def _take(self, lane: _Lane, call: Incomplete, size: int) -> bool:
         def granted() -> None:
             self._give(call)
             call.room_granted()
 
+        lane.taken[call] = size
         if self._whole.reserve(call, size, granted):
             self._give(call)
             return True
         return False
 
     def _give(self, call: Incomplete) -> None:
-        self._forget_held(call)
+        self._forget_more(call)
         self._since[call] = self._time()
 
-    def _forget_held(self, call: Incomplete) -> None:
-        call.hold(-self._held.pop(call, 0))
+    def _forget_more(self, call: Incomplete) -> None:
+        call.hold(-self._more.pop(call, 0))
 
     def release(self, call: Incomplete) -> None:
         """Give all room of a call free: its message is complete, or nobody wants it."""
-        self._forget_held(call)
-        self._small.discard(call)
+        self._forget_more(call)
         self._since.pop(call, None)
-        waiting = self._large.get(call.connection)
-        if waiting is None:
+        lane = self._lanes.get(call.connection)
+        if lane is None:
             return
-        was_first = waiting[0][0] is call
-        left = self._large[call.connection] = deque(item for item in waiting if item[0] is not call)
-        if not left:
-            del self._large[call.connection]
-        self._whole.release(call)
-        if was_first and left and self._reserve_whole(*left[0]):
-            left[0][0].room_granted()
+        if call not in lane.taken:
+            lane.waiting = deque(item for item in lane.waiting if item[0] is not call)
+        else:
+            del lane.taken[call]
+            self._whole.release(call)
+            while lane.waiting and lane.fits(lane.waiting[0][1]):
+                following, size = lane.waiting.popleft()
+                if self._take(lane, following, size):
+                    following.room_granted()
+        if not lane.taken and not lane.waiting:
+            self._lanes.pop(call.connection, None)
 
     def late(self, seconds: float) -> list[Incomplete]:
         """Calls whose message could have become complete for longer than this."""

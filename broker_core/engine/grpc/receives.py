@@ -41,7 +41,7 @@ POLL_MS_MIN: Final = 5_000
 POLL_MS_MAX: Final = 20_000
 INVISIBLE_MS_MIN: Final = 10_000
 INVISIBLE_MS_MAX: Final = 43_200_000
-CROWDED_POLL_MS: Final = 1_000
+CROWDED_POLL_MS: Final = 200
 """Of a connection with so many calls that others would wait for these to end: its acks and the receives of further queues."""
 EARLY_MS: Final = 200
 """A poll ends so long before its client gives up."""
@@ -137,7 +137,7 @@ class Receives:
             end_empty(call, pb.Status(code=pb.MESSAGE_NOT_FOUND, message="no new message"), self._state.clock())
             return None
         size = own_filter_bytes(fields)
-        if size <= HELD_BYTES_PER_PEER_MAX and not call.hold_spare(size):  # the pop refuses one that is too long alone
+        if size <= HELD_BYTES_PER_PEER_MAX and not call.hold(size):  # the pop refuses one that is too long alone
             refuse(pb.TOO_MANY_REQUESTS, "the filters of the requests that wait on this connection are too long together")
         self._bridge.ask(receive, RequestCode.POP_MESSAGE, fields)
         return None if receive.is_over else receive

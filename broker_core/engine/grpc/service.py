@@ -248,7 +248,7 @@ class _Receive:
             self._serve(request)
             return
         # The settings of a client travel on another stream, and may arrive after its first receive.
-        if not self._call.hold_spare(len(data)):
+        if not self._call.hold(len(data)):
             self._refuse_waiting()
             return
         serve = partial(self._serve, request)
@@ -265,7 +265,7 @@ class _Receive:
         self._stop_waiting()
         self._stop_waiting = _do_nothing
         if self._call.connection.reads_slowly:
-            if self._call.hold_spare(request.ByteSize()):
+            if self._call.hold(request.ByteSize()):
                 self._call.connection.when_read(self._call, partial(self._serve, request))
             else:
                 self._refuse_waiting()

@@ -53,7 +53,7 @@ class TelemetryStream:
     def _take_settings(self, settings: pb.Settings) -> None:
         entries = len(settings.publishing.topics) + len(settings.subscription.subscriptions)
         held_bytes = settings.ByteSize() * _TIMES_HELD + entries * _ENTRY_BYTES
-        if not self._call.hold_spare(held_bytes - self._held_bytes):
+        if not self._call.hold(held_bytes - self._held_bytes):
             self._call.finish(GrpcStatus.RESOURCE_EXHAUSTED, "the settings name more topics than a connection has room for")
             self._ended()
             return

@@ -52,8 +52,6 @@ _SETTING_BYTES: Final = 6
 _WORD_BYTES: Final = 4
 EARLY_STREAMS_MAX: Final = 100
 """The least limit that RFC 9113, section 6.5.2, recommends; clients open no more before they know ours."""
-_STEP: Final = 16
-"""The peer is told a new limit of calls when it differs by so many; room for as many is kept back."""
 _ENDED_KEPT: Final = 256
 """Streams that were reset by us, for which frames on their way are dropped without a word."""
 
@@ -67,8 +65,10 @@ class Http2Limits:
     """Bounds of one connection.
 
     Attributes:
-        held_bytes_max: What open calls take: ``stream_bytes`` each, and what `Http2Connection.hold` is told of. It bounds how
-            many may be open at once; the peer is told how many that are now. Before it knows, `EARLY_STREAMS_MAX`.
+        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings. The peer is told
+            once, because clients in C and Python stop to send when they are told again (tried with gRPC 1.76).
+        held_bytes_max: What open calls take: ``stream_bytes`` each, their first windows until their requests are complete, and
+            what `Http2Connection.hold` is told of. It has room for ``streams_max`` calls with their first windows.
         stream_bytes: Memory of a call that waits, with all that its user keeps for it.
         window_bytes: Bytes that the peer may send before we allow more, for the connection and for a stream that is widened.
         first_window_bytes: Likewise, for each other stream; at most the protocol's default, which holds for what the peer sends
@@ -81,10 +81,11 @@ class Http2Limits:
         unsent_bytes_max: Bytes of answers that wait for the peer's windows.
     """
 
-    held_bytes_max: int = 704 * 1024
+    streams_max: int = 160
+    held_bytes_max: int = 624 * 1024
     stream_bytes: int = 1_408
     window_bytes: int = 1 << 20
-    first_window_bytes: int = 4 * 1024
+    first_window_bytes: int = 2 * 1024
     header_block_bytes_max: int = 16 * 1024
     header_list_bytes_max: int = 16 * 1024
     resets_max: int = 1_000
@@ -178,9 +179,6 @@ class Http2Connection:
         """Streams with unsent data."""
         self._unsent_bytes = 0
         self._held_bytes = 0
-        self._requests = 0
-        """Calls whose request is incomplete: each may send first bytes."""
-        self._told_streams = self.further_streams
         self._resets = 0
         self._control_frames = 0
         self._is_leaving = False
@@ -189,7 +187,7 @@ class Http2Connection:
         self.out: list[bytes | memoryview] = [
             settings_frame(
                 {
-                    Setting.MAX_CONCURRENT_STREAMS: self._told_streams,
+                    Setting.MAX_CONCURRENT_STREAMS: limits.streams_max,
                     Setting.INITIAL_WINDOW_SIZE: limits.first_window_bytes,
                     Setting.MAX_HEADER_LIST_SIZE: limits.header_list_bytes_max,
                 }
@@ -212,17 +210,6 @@ class Http2Connection:
     def unsent_bytes(self) -> int:
         """Bytes of answers that wait for the peer's windows."""
         return self._unsent_bytes
-
-    @property
-    def further_streams(self) -> int:
-        """How many more calls may be opened such that their first bytes, and those of all open ones, have room."""
-        each = self._limits.stream_bytes + self._limits.first_window_bytes
-        return max(self._spare_bytes // each - _STEP, 0)
-
-    @property
-    def _spare_bytes(self) -> int:
-        limits = self._limits
-        return limits.held_bytes_max - self._held_bytes - self._requests * limits.first_window_bytes
 
     @property
     def has_preface(self) -> bool:
@@ -249,19 +236,11 @@ class Http2Connection:
             if position >= 0:
                 position = self._take_frames(data, position)
             self._rest = data[max(position, 0) :]
-            self._tell_streams()
         except Http2Error as error:
             code = error.context["code"]
             assert isinstance(code, ErrorCode)
             self.leave(code, error.message)
             raise
-
-    def _tell_streams(self) -> None:
-        """Tell the peer how many calls may be open, where that has changed."""
-        streams = len(self.streams) + self.further_streams
-        if abs(streams - self._told_streams) >= _STEP:
-            self._told_streams = streams
-            self.out.append(settings_frame({Setting.MAX_CONCURRENT_STREAMS: streams}))
 
     def _skip_preface(self, data: bytes) -> int:
         """Where the first frame begins; -1 while the preface is incomplete."""
@@ -366,15 +345,16 @@ class Http2Connection:
     def _open(self, stream_id: int, headers: Headers, *, is_end: bool) -> None:
         self._last_stream = stream_id
         limits = self._limits
-        is_full = self._held_bytes + limits.stream_bytes > limits.held_bytes_max
-        if is_full or self._is_leaving or (not self._is_known and len(self.streams) >= EARLY_STREAMS_MAX):
+        streams_max = limits.streams_max if self._is_known else min(limits.streams_max, EARLY_STREAMS_MAX)
+        held_bytes = limits.stream_bytes + limits.first_window_bytes
+        is_full = len(self.streams) >= streams_max or self._held_bytes + held_bytes > limits.held_bytes_max
+        if is_full or self._is_leaving:
             self._reset_here.append(stream_id)
             self.out.append(reset(stream_id, ErrorCode.REFUSED_STREAM))
             return
         self._control_frames = max(self._control_frames - 1, 0)
-        self._held_bytes += limits.stream_bytes
-        self._requests += 1
-        stream = Stream(stream_id, limits.first_window_bytes, self._stream_window, limits.stream_bytes)
+        self._held_bytes += held_bytes
+        stream = Stream(stream_id, limits.first_window_bytes, self._stream_window, held_bytes)
         if not self._is_known:
             stream.receive_window = max(stream.receive_window, WINDOW_DEFAULT)
         self.streams[stream_id] = stream
@@ -389,10 +369,6 @@ class Http2Connection:
         stream.held_bytes += size
         self._held_bytes += size
         return True
-
-    def hold_spare(self, stream: Stream, size: int) -> bool:
-        """Likewise; False also where it would take the room for first bytes of other calls."""
-        return size <= self._spare_bytes and self.hold(stream, size)
 
     def _on_data(self, flags: int, stream_id: int, payload: bytes) -> None:
         size = len(payload)
@@ -458,7 +434,7 @@ class Http2Connection:
     def _close_there(self, stream: Stream) -> None:
         if stream.is_open_there:
             stream.is_open_there = False
-            self._requests -= 1
+            self.hold(stream, -self._limits.first_window_bytes)
 
     def _end_there(self, stream: Stream) -> None:
         self._close_there(stream)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker_core.config import RemotingLimits
 from broker_core.protocol.grpc.framing import PREFIX, GrpcStatus
-from broker_core.protocol.http2.connection import Http2Limits
+from broker_core.protocol.http2.connection import EARLY_STREAMS_MAX, Http2Limits
 from broker_core.protocol.http2.frames import (
     HEAD_BYTES,
     PREFACE,
@@ -82,7 +82,8 @@ class Echo:
 class Client:
     """Sends messages of many calls in turn, frame by frame, as far as the windows allow it."""
 
-    def __init__(self, room, limits):
+    def __init__(self, room, limits, *, acknowledges=True):
+        self._acknowledges = acknowledges
         self.connection = GrpcConnection(Echo, limits, room=room, on_open=lambda _: None, on_closed=lambda _: None)
         self._transport = Transport()
         self.connection.connection_made(self._transport)
@@ -134,7 +135,7 @@ class Client:
             self._take(FrameType(kind), flags, stream, payload)
 
     def _take(self, kind, flags, stream, payload):
-        if kind is FrameType.SETTINGS and not flags & Flag.ACK:
+        if kind is FrameType.SETTINGS and not flags & Flag.ACK and self._acknowledges:
             self._first_window = dict(settings_of(payload)).get(Setting.INITIAL_WINDOW_SIZE, self._first_window)
             self.connection.data_received(frame(FrameType.SETTINGS, Flag.ACK, 0))
         elif kind is FrameType.WINDOW_UPDATE and not stream:
@@ -217,20 +218,36 @@ def test_a_server_looks_for_what_does_not_become_complete(monkeypatch):
     asyncio.run(run())
 
 
-def test_messages_without_room_for_their_first_bytes_are_refused():
+def test_no_message_of_a_client_that_keeps_to_its_limits_is_refused():
     def run():
         room = MessageRoom(1, float)
         client, other = Client(room, RemotingLimits()), Client(room, RemotingLimits())
-        limits = Http2Limits()
-        kept = limits.held_bytes_max // (limits.stream_bytes + limits.first_window_bytes)
-        for stream in range(1, 2 * (kept + 2) + 1, 2):
-            client.call(stream, 1_000_000)
+        streams = range(1, 2 * Http2Limits().streams_max + 1, 2)
+        for stream in streams:
+            client.call(stream, 20_000)
         other.call(1, 1_000_000)
-        client.turn()
-        other.turn()
+        while any([client.turn(), other.turn()]):
+            client.read()  # what the end of the other's messages allows
+            other.read()
+        assert client.answers == dict.fromkeys(streams, b"20000")
+        assert other.answers == {1: b"1000000"}
+
+    in_loop(run)
+
+
+def test_first_bytes_of_a_client_that_does_not_know_its_limits_are_bounded():
+    def run():
+        room = MessageRoom(1, float)
+        client, other = Client(room, RemotingLimits(), acknowledges=False), Client(room, RemotingLimits())
+        for stream in range(1, 2 * EARLY_STREAMS_MAX + 1, 2):
+            client.call(stream, 1_000_000)
+        for _ in range(2):
+            client.turn()
         assert set(client.statuses.values()) == {GrpcStatus.RESOURCE_EXHAUSTED}
-        assert 0 < len(client.statuses) < 10
-        assert not other.statuses
+        kept = len(client.connection.http2.streams)
+        assert kept * FRAME_BYTES <= Http2Limits().held_bytes_max
+        other.call(1, 1_000_000)
+        other.turn()
         client.connection.connection_lost(None)
         other.read()
         while other.turn():

@@ -9,7 +9,8 @@ import pytest
 from broker_core.config import BrokerConfig, RemotingLimits, StoreConfig, setting_text
 from broker_core.engine.grpc.receives import CROWDED_POLL_MS
 from broker_core.engine.nameserver.settings import NameServerSettings
-from broker_core.protocol.http2.connection import Http2Connection, Http2Limits
+from broker_core.protocol.http2.connection import Http2Limits
+from broker_core.transport.message_room import CONNECTION_BYTES_MAX
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "broker.md"
 ROW = re.compile(r"\| `([^`]+)` \| (?:`([^`]+)`)? ?\| ([^|]*) ?\| (.*) \|")
@@ -51,9 +52,10 @@ def test_limits_of_connections():
     streams = Http2Limits()
     first = f"{streams.held_bytes_max >> 10} KiB for its open calls, their first {streams.first_window_bytes >> 10} KiB"
     assert first in text
-    told = Http2Connection(None, streams).further_streams
-    assert f"calls of one gRPC connection | {told}, more where they wait for messages: some 380" in text
-    assert f"wait for {CROWDED_POLL_MS // 1000} s only" in text
+    crowd = streams.streams_max * 3 // 4
+    assert f"calls of one gRPC connection | {streams.streams_max}; above {crowd}, receives" in text
+    assert f"wait for {CROWDED_POLL_MS} ms only" in text
+    assert f"message of gRPC | {CONNECTION_BYTES_MAX >> 10} KiB, or one message, of each connection" in text
     assert f"does not read | {limits.unsent_bytes_high >> 10} KiB and an answer" in text
     assert f"| connections | {limits.connections_max:,} for each port" in text
     assert f"{limits.partial_bytes_free >> 10} KiB, more while the {limits.partial_bytes_max >> 20} MiB" in text

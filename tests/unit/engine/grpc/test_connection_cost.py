@@ -46,6 +46,8 @@ def cost_of(broker: GrpcBroker, attack: Attack, *, window: int) -> int:
         try:
             before = _product_bytes()
             attack(broker, peer)
+            if not window:  # otherwise the answer comes behind what is not to be read
+                assert peer.answers(2), "all of it was served"
             gc.collect()
             return _product_bytes() - before
         finally:
@@ -67,7 +69,7 @@ def waiting_receives(broker: GrpcBroker, peer: Http2Peer, calls: int = CALLS, *,
         text = f"{number:036}"
         own = {"x-mq-date-time": text, "authorization": text} if is_signed else {"x-mq-request-id": text}
         peer.call("ReceiveMessage", request, metadata(**own))
-    wait_until(lambda: broker.held() >= min(calls, 300))
+    wait_until(lambda: broker.held() >= min(calls, 100))
 
 
 def receives_with_long_filters(broker: GrpcBroker, peer: Http2Peer) -> None:
@@ -79,12 +81,12 @@ def receives_with_long_filters(broker: GrpcBroker, peer: Http2Peer) -> None:
 
 def half_messages(_broker: GrpcBroker, peer: Http2Peer) -> None:
     for _ in range(CALLS):
-        peer.begin("SendMessage", PREFIX.pack(0, MIB) + bytes(4_000), metadata(), is_end=False)
+        peer.begin("SendMessage", PREFIX.pack(0, MIB) + bytes(2_000), metadata(), is_end=False)
 
 
 def small_messages_without_end(_broker: GrpcBroker, peer: Http2Peer) -> None:
     for _ in range(CALLS):
-        peer.begin("SendMessage", PREFIX.pack(0, 4_050) + bytes(4_000), metadata(), is_end=False)
+        peer.begin("SendMessage", PREFIX.pack(0, 2_040) + bytes(2_000), metadata(), is_end=False)
 
 
 def long_headers(_broker: GrpcBroker, peer: Http2Peer) -> None:
@@ -133,7 +135,7 @@ def test_a_connection_costs_a_mebibyte_at_most(broker, attack):
 
 @pytest.mark.usefixtures("client")
 def test_a_receive_that_waits_takes_what_is_counted_for_it(broker):
-    calls = 300
+    calls = 100
     cost = cost_of(broker, partial(waiting_receives, calls=calls, is_signed=False), window=0)
     assert cost / calls < Http2Limits().stream_bytes
     wait_until(lambda: not broker.held())
@@ -147,7 +149,6 @@ def test_of_answers_that_are_not_read_one_is_kept(broker, client):
     def attack(_broker: GrpcBroker, peer: Http2Peer) -> None:
         for _ in range(100):
             peer.call("ReceiveMessage", receive_request("Costs", topic, poll=20), metadata())
-        assert peer.answers(1)
 
     assert cost_of(broker, attack, window=0) < MIB + 2 * ANSWER_BYTES_MAX, "as stored, and as it is sent"
 

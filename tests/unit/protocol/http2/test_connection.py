@@ -19,7 +19,6 @@ from broker_core.protocol.http2.frames import (
     frame,
     head_at,
     settings_frame,
-    settings_of,
     window_update,
 )
 from broker_core.protocol.http2.header_blocks import RESPONSE, literal
@@ -273,7 +272,8 @@ def test_another_protocol_is_told_at_once():
 
 
 def test_streams_without_room_are_refused_alone():
-    peer = Peer(held_bytes_max=2 * Http2Limits().stream_bytes)
+    limits = Http2Limits()
+    peer = Peer(held_bytes_max=2 * (limits.stream_bytes + limits.first_window_bytes))
     peer.send(*(peer.headers(number) for number in (1, 3, 5)))
     assert [at for _, at, _ in peer.recorder.events] == [1, 3]
     assert (FrameType.RST_STREAM, 0, 5, struct.pack(">I", ErrorCode.REFUSED_STREAM)) in peer.sent()
@@ -288,44 +288,31 @@ def test_more_streams_may_be_open_when_the_client_knows_the_settings():
     assert numbers[-1] + 2 in peer.connection.streams
 
 
-def test_the_client_is_told_how_many_calls_may_be_open():
-    limits = Http2Limits()
-    connection = Http2Connection(Recorder(), limits)
-    told = dict(settings_of(frames_of(b"".join(connection.take_out()))[0][3]))[Setting.MAX_CONCURRENT_STREAMS]
-    assert told >= EARLY_STREAMS_MAX
+def test_the_client_is_told_its_limits_once():
     peer = Peer()
     peer.send(frame(FrameType.SETTINGS, Flag.ACK, 0))
-    numbers = iter(range(1, 2_000, 2))
-    for _ in range(20):  # calls that wait: their requests are complete
-        peer.send(*(peer.headers(next(numbers), end=True) for _ in range(20)))
-    more = [dict(settings_of(payload)) for kind, _, _, payload in peer.sent() if kind is FrameType.SETTINGS]
-    limits_told = [one[Setting.MAX_CONCURRENT_STREAMS] for one in more if one]
-    assert limits_told == sorted(limits_told)
-    assert told < limits_told[-1]
-    assert limits_told[-1] >= len(peer.connection.streams) == 400
-    peer.send(*(frame(FrameType.RST_STREAM, 0, number, RESET) for number in list(peer.connection.streams)))
-    (back,) = [payload for kind, _, _, payload in peer.sent() if kind is FrameType.SETTINGS]
-    assert dict(settings_of(back))[Setting.MAX_CONCURRENT_STREAMS] == told
+    limits = Http2Limits()
+    numbers = range(1, 2 * limits.streams_max + 1, 2)
+    peer.send(*map(peer.headers, numbers))
+    assert list(peer.connection.streams) == list(numbers)
+    assert not [payload for kind, _, _, payload in peer.sent() if kind is FrameType.SETTINGS and payload]
 
 
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3_000)), max_size=600))
-def test_calls_that_the_client_was_told_of_have_room_for_their_first_bytes(calls):
+def test_all_calls_have_room_for_their_first_windows_until_their_requests_are_complete():
     limits = Http2Limits()
     peer = Peer()
     peer.send(frame(FrameType.SETTINGS, Flag.ACK, 0))
-    allowed = EARLY_STREAMS_MAX
-    for number, (is_whole, spare) in enumerate(calls):
-        if len(peer.connection.streams) >= allowed:
-            break
-        peer.send(peer.headers(2 * number + 1, end=is_whole))
-        stream = peer.connection.streams[2 * number + 1]
-        peer.connection.hold_spare(stream, spare)
-        for kind, _, _, payload in peer.sent():
-            if kind is FrameType.SETTINGS and payload:
-                allowed = dict(settings_of(payload))[Setting.MAX_CONCURRENT_STREAMS]
-    for stream in list(peer.connection.streams.values()):
-        if stream.is_open_there:
-            assert peer.connection.hold(stream, limits.first_window_bytes)
+    for number in range(1, 2 * limits.streams_max + 1, 2):
+        peer.send(peer.headers(number))
+    stream = peer.connection.streams[1]
+    left = limits.held_bytes_max - limits.streams_max * (limits.stream_bytes + limits.first_window_bytes)
+    assert not peer.connection.hold(stream, left + 1)
+    assert peer.connection.hold(stream, left)
+    peer.send(data(3, b"", end=True))
+    assert peer.connection.hold(stream, limits.first_window_bytes)
+    assert not peer.connection.hold(stream, 1)
+    peer.send(frame(FrameType.RST_STREAM, 0, 1, RESET))
+    assert peer.connection.hold(peer.connection.streams[3], left + limits.stream_bytes + 2 * limits.first_window_bytes)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
