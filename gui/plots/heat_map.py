@@ -84,10 +84,10 @@ class HeatMap(TimePlot, Drawn):
 
     def set_matrix(self, labels: Sequence[str], matrix: Matrix, names: Sequence[str] = ()) -> None:
         """Show another grid; ``labels`` are drawn beside the rows, ``names`` (by default the labels) are for tips."""
-        told = list(names) or list(labels)
-        if matrix is self.matrix and list(labels) == self._labels and told == self._names:
+        row_labels, row_names = list(labels), list(names) or list(labels)
+        if matrix is self.matrix and row_labels == self._labels and row_names == self._names:
             return
-        self._labels, self._names, self.matrix = list(labels), told, matrix
+        self._labels, self._names, self.matrix = row_labels, row_names, matrix
         self._restyle()
         self._describe()
 

@@ -18,7 +18,7 @@ from tests.support.known_traffic import BROKER, SETTINGS
 from tests.support.watched_pages import CONNECTION, WatchedPages, watching
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-NEVER_TOLD = {
+WITHOUT_BADGE = {
     "own": set(),
     # Known after a look at them, and for connections only within a broker.
     "attached": {"transactions", "clients"},
@@ -37,14 +37,14 @@ def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 def check_badges(watched: WatchedPages, source: str) -> None:
     bar = watched.window.side_bar
-    told = VIEWS.keys() - NEVER_TOLD[source]
-    watched.until(lambda: all(number_or_none(bar.items[page_id].toolTip()) for page_id in told), "a badge is missing")
+    badged = VIEWS.keys() - WITHOUT_BADGE[source]
+    watched.until(lambda: all(number_or_none(bar.items[page_id].toolTip()) for page_id in badged), "a badge is missing")
     for page_id in VIEWS:
         watched.window.navigate(page_id)
         watched.settled(page_id, watched._page, lambda _name, _said: True)
         badge = bar.items[page_id]
         assert badge.count != UNKNOWN, f"{source} {page_id}"
-        if page_id in told or badge.count:
+        if page_id in badged or badge.count:
             assert number(badge.toolTip()) == number(OPENS_WITH[page_id](watched._page())), f"{source} {page_id}"
     assert (number(bar.items["consumers"].toolTip()), number(bar.items["delay"].toolTip())) == (LAG, DELAYED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -101,6 +102,14 @@ def test_a_group_of_which_the_number_of_dead_letters_is_not_known_comes_first(sh
     view = show_page(DeadLettersView, source)
     assert view.group_grid.selected_row.figures.group == "stock-worker"
     assert "of the brokers that answered" in view.foot.text()
+
+
+def test_a_list_that_is_newer_than_the_figures_says_when_it_was_read(view, source):
+    state = fake_state(TAKEN_MS + 100)
+    kept = np.array(state.topic_kept_messages)
+    kept[state.catalog.topics.index("%DLQ%stock-worker")] -= 1
+    view.state_changed(replace(state, topic_kept_messages=kept))
+    assert re.match(r"21 dead letters · read \d\d:\d\d:\d\d · most from", view.foot.text())
 
 
 def send_all(flow, qtbot, source, count):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial
 
@@ -274,14 +273,6 @@ def test_the_worst_group_is_shown_with_its_origins(view):
     assert view.foot.text() == "21 dead letters · most from inventory-reserve 16, orders 5"
     assert {row.letter.tries for row in view.letters.rows} == {16}
     assert dict(view.side.facts.pairs())["Tries"] == "16"
-
-
-def test_a_list_that_is_newer_than_the_figures_says_when_it_was_read(view, source):
-    state = fake_state(TAKEN_MS + 100)
-    kept = np.array(state.topic_kept_messages)
-    kept[state.catalog.topics.index("%DLQ%stock-worker")] -= 1
-    view.state_changed(replace(state, topic_kept_messages=kept))
-    assert re.match(r"21 dead letters · read \d\d:\d\d:\d\d · most from", view.foot.text())
 
 
 def test_what_is_known_is_not_read_again(view, source):

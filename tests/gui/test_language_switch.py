@@ -38,8 +38,8 @@ PLACES: list[tuple[str, PageArguments]] = [
 
 def of_a_cluster() -> ClusterState:
     state = fake_state()
-    told = {"broker_version": ["V5_3_3"], "broker_address": ["h:1"], "broker_slaves": [0], "broker_cannot": [{}]}
-    return replace(state, catalog=replace(state.catalog, brokers=["a"], **told), slave_lag_bytes=[0], lateness=None)
+    reported = {"broker_version": ["V5_3_3"], "broker_address": ["h:1"], "broker_slaves": [0], "broker_cannot": [{}]}
+    return replace(state, catalog=replace(state.catalog, brokers=["a"], **reported), slave_lag_bytes=[0], lateness=None)
 
 
 @pytest.mark.parametrize("state", [fake_state, of_a_cluster])

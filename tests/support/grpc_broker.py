@@ -25,13 +25,14 @@ from tests.support.grpc_stub import RawClient, resource
 
 
 class MovedClock:
-    """The wall clock, ahead by what a test has moved it."""
+    """The wall clock, ahead by what a test has moved it, or stopped at a time."""
 
     def __init__(self) -> None:
         self.ahead_ms = 0
+        self.stopped_ms: int | None = None
 
     def __call__(self) -> int:
-        return wall_clock_ms() + self.ahead_ms
+        return wall_clock_ms() + self.ahead_ms if self.stopped_ms is None else self.stopped_ms
 
 
 class GrpcBroker:
@@ -105,6 +106,15 @@ class GrpcBroker:
     def now_ms(self) -> int:
         """Time of the broker."""
         return self._clock()
+
+    @contextlib.contextmanager
+    def stopped_clock(self) -> Iterator[int]:
+        """Stop the broker's clock while the block lasts; gives its time, ms since the epoch."""
+        self._clock.stopped_ms = self._clock()
+        try:
+            yield self._clock.stopped_ms
+        finally:
+            self._clock.stopped_ms = None
 
     def move(self, seconds: float) -> None:
         """Move the clock forward, and have the port do what it does every five seconds."""

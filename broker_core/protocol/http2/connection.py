@@ -65,10 +65,10 @@ class Http2Limits:
     """Bounds of one connection.
 
     Attributes:
-        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings. The peer is told
-            once, because clients in C and Python stop to send when they are told again (tried with gRPC 1.76).
-        held_bytes_max: What open calls take: ``stream_bytes`` each, their first windows until their requests are complete, and
-            what `Http2Connection.hold` is told of. It has room for ``streams_max`` calls with their first windows.
+        streams_max: Calls that may be open at once, `EARLY_STREAMS_MAX` before the peer knows our settings. It never changes,
+            because gRPC's core in C stopped sending when a second SETTINGS frame changed it (tried with gRPC 1.76).
+        held_bytes_max: Memory of open calls: ``stream_bytes`` each, their first windows until their requests are complete, and
+            what `Http2Connection.hold` adds. It has room for ``streams_max`` calls with their first windows.
         stream_bytes: Memory of a call that waits, with all that its user keeps for it.
         window_bytes: Bytes that the peer may send before we allow more, for the connection and for a stream that is widened.
         first_window_bytes: Likewise, for each other stream; at most the protocol's default, which holds for what the peer sends

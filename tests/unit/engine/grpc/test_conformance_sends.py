@@ -230,23 +230,20 @@ def test_a_poll_follows_from_the_deadline_and_has_bounds(broker, client):  # [31
     broker.group(client, group, topic)
 
     def poll_ms(poll, timeout):
-        before_ms = broker.now_ms()
-        stream = client.start_receive(receive_request(group, topic, poll=poll), timeout=timeout)
-        wait_until(lambda: broker.held() == 1)
-        (found_ms,) = broker.deadlines_ms()
-        after_ms = broker.now_ms()
+        with broker.stopped_clock() as now_ms:
+            stream = client.start_receive(receive_request(group, topic, poll=poll), timeout=timeout)
+            wait_until(lambda: broker.held() == 1)
+            (deadline_ms,) = broker.deadlines_ms()
         stream.cancel()
         wait_until(lambda: broker.held() == 0)
-        return found_ms - after_ms, found_ms - before_ms  # it began between the two
+        return deadline_ms - now_ms
 
-    for (poll, timeout), expected_ms in (((12, 60), 12_000), ((1, 60), 5_000), ((100, 200), 20_000)):
-        least_ms, most_ms = poll_ms(poll, timeout)
-        assert least_ms <= expected_ms <= most_ms
+    assert poll_ms(12, 60) == 12_000  # as it is asked for
+    assert poll_ms(1, 60) == 5_000
+    assert poll_ms(100, 200) == 20_000
     # Time passes until the broker reads the request, and a deadline travels rounded up.
-    for poll, timeout, bound_ms in ((None, 8, 6_600), (20, 7, 6_900)):  # less half of the request timeout; before the client
-        least_ms, most_ms = poll_ms(poll, timeout)
-        assert least_ms <= bound_ms
-        assert most_ms > 5_000
+    assert 5_000 < poll_ms(None, 8) <= 6_600  # the deadline less half of the request timeout
+    assert 5_000 < poll_ms(20, 7) <= 6_900  # before the client gives up
 
 
 @pytest.mark.parametrize(

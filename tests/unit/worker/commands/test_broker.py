@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,7 @@ from broker_core.client.admin import AdminClient
 from broker_core.errors import OrbitError
 from broker_core.worker.commands.broker import EXIT_UNWRITTEN
 from tests.support.broker_process import running_broker
-
-DEADLINE_S = 60.0
+from tests.support.waiting import wait_until
 
 
 def rows(store: Path, question: str) -> list[tuple[object, ...]]:
@@ -31,10 +29,8 @@ def rows(store: Path, question: str) -> list[tuple[object, ...]]:
 
 
 def wait_for_rows(store: Path, question: str) -> list[tuple[object, ...]]:
-    end = time.monotonic() + DEADLINE_S
-    while not (found := rows(store, question)):
-        assert time.monotonic() < end, f"nothing came: {question}"
-        time.sleep(0.05)
+    found: list[tuple[object, ...]] = []
+    wait_until(lambda: found.extend(rows(store, question)) or found, f"nothing came: {question}", pause_s=0.05)
     return found
 
 
