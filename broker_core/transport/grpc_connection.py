@@ -49,6 +49,7 @@ _METADATA_BYTES = 384
 _ENDED_WELL = trailers(GrpcStatus.OK)
 _LIMITS = Http2Limits()
 
+
 class CallHandler(Protocol):
     """Serves one call."""
 

@@ -70,9 +70,7 @@ def test_columns_that_a_cluster_never_fills_are_not_shown(show_page, page, grid,
     ],
 )
 def test_panels_that_a_cluster_never_fills_are_not_shown(show_page, page, parts):
-    shown = [
-        [part.isVisible() for part in parts(show_page(page, FakeSource(state)))] for state in (fake_state(), outside())
-    ]
+    shown = [[part.isVisible() for part in parts(show_page(page, FakeSource(state)))] for state in (fake_state(), outside())]
     assert all(shown[0])
     assert not any(shown[1])
 

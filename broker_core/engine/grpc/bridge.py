@@ -64,9 +64,7 @@ class Bridge:
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
 
-    def ask(
-        self, peer: Peer, code: RequestCode, fields: dict[str, str], body: Buffer = b"", *, version: int = VERSION
-    ) -> None:
+    def ask(self, peer: Peer, code: RequestCode, fields: dict[str, str], body: Buffer = b"", *, version: int = VERSION) -> None:
         """Serve a request of a peer, which is called with the answer now or later."""
         command = RemotingCommand(code, fields, body, language=peer.language, version=version)
         answer = self._handle(peer, command)

@@ -142,9 +142,7 @@ class Receives:
         self._bridge.ask(receive, RequestCode.POP_MESSAGE, fields)
         return None if receive.is_over else receive
 
-    def _checked(
-        self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest
-    ) -> tuple[Receive, dict[str, str]]:
+    def _checked(self, call: GrpcCall, caller: Caller, request: pb.ReceiveMessageRequest) -> tuple[Receive, dict[str, str]]:
         client = self._clients.consumer(caller, request)
         poll_ms = _poll_ms(call, caller, client, request)
         topic, group = checked_topic(request.message_queue.topic), checked_group(request.group)
@@ -173,9 +171,7 @@ class Receives:
         )
         return receive, self._fields(receive, request, invisible_ms, poll_ms)
 
-    def _fields(
-        self, receive: Receive, request: pb.ReceiveMessageRequest, invisible_ms: int, poll_ms: int
-    ) -> dict[str, str]:
+    def _fields(self, receive: Receive, request: pb.ReceiveMessageRequest, invisible_ms: int, poll_ms: int) -> dict[str, str]:
         expression = request.filter_expression
         fields = {
             "consumerGroup": receive.group.name,

@@ -40,8 +40,10 @@ def test_the_producer_inside_a_java_client_has_a_row_only_where_nothing_else_is_
     rows = rows_of(replace(page, member_group=groups))
     assert INNER_PRODUCER_GROUP in groups
     assert INNER_PRODUCER_GROUP not in {row.group for row in rows}
-    alone = [INNER_PRODUCER_GROUP if page.member_row.count(row) == 1 else group
-             for row, group in zip(page.member_row, page.member_group, strict=True)]
+    alone = [
+        INNER_PRODUCER_GROUP if page.member_row.count(row) == 1 else group
+        for row, group in zip(page.member_row, page.member_group, strict=True)
+    ]
     assert INNER_PRODUCER_GROUP in {row.group for row in rows_of(replace(page, member_group=alone))}, "a tool"
 
 
