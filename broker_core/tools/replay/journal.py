@@ -18,14 +18,13 @@ import contextlib
 import json
 import os
 import struct
+import sys
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
-
-import numpy as np
-import numpy.typing as npt
 
 from broker_core.errors import CodecError, UsageError
 from broker_core.kept_file import replace_file
@@ -45,8 +44,6 @@ _NOT_DONE = ("failed", "unknown")
 """Results after which the next run sends a message again."""
 _LENGTH = struct.Struct(">i")
 _INDEX = struct.Struct("<qq")
-_INDEX_TYPE = np.dtype([("order_ms", "<i8"), ("position", "<i8")])
-assert _INDEX.size == _INDEX_TYPE.itemsize == 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,16 +209,15 @@ class ReplayJournal:
                 self.plan = ReplayPlan.from_json(read_json((folder / PLAN_FILE).read_text("utf-8")))
                 self._receipt = files.enter_context(contextlib.closing(LineFile(folder / RECEIPT_FILE, "a+b")))
                 self._spool: BinaryIO = files.enter_context((folder / SPOOL_FILE).open("rb"))
-                self._order = self._read_order()
+                self._orders_ms, self._positions = self._read_order()
             except OSError as error:
                 raise _not_opened(folder, error) from error
             except ValueError as error:
                 raise CodecError(f"{folder / PLAN_FILE} is no JSON: {error}") from error
-            self._done = np.zeros(self.plan.count, dtype=np.bool_)
+            self._done = bytearray(self.plan.count)
             self._receipt.take_in(self._take_in)
             self._handed_before = self._handed
-            not_done = np.flatnonzero(~self._done[: self._handed_before]).tolist()
-            self._unknown = {number for number in not_done if self.is_in_doubt(number)}
+            self._unknown = {number for number in self._not_done() if self.is_in_doubt(number)}
             self.progress.unknown = len(self._unknown)
             self._files = files.pop_all()
 
@@ -239,13 +235,15 @@ class ReplayJournal:
     @property
     def left(self) -> int:
         """Messages without a result, and those that failed."""
-        return self.plan.count - int(np.count_nonzero(self._done))
+        return self._done.count(False)
 
     def open_items(self) -> Iterator[tuple[int, int, ReplayItem]]:
         """Number, order in ms and message of each that is to be sent, in order."""
-        for number in np.flatnonzero(~self._done).tolist():
-            entry = self._order[number]
-            yield number, int(entry["order_ms"]), self._item(int(entry["position"]))
+        for number in self._not_done():
+            yield number, self._orders_ms[number], self._item(self._positions[number])
+
+    def _not_done(self) -> list[int]:
+        return [number for number, is_done in enumerate(self._done) if not is_done]
 
     def is_in_doubt(self, number: int) -> bool:
         """Whether an earlier run may have sent it."""
@@ -293,13 +291,19 @@ class ReplayJournal:
             raise CodecError(f"{SPOOL_FILE} in {self._folder} ends at {position:,}, in the midst of its messages")
         return ReplayItem.unpack(self._spool.read(_LENGTH.unpack(head)[0]))
 
-    def _read_order(self) -> npt.NDArray[np.void]:
-        index = np.fromfile(self._folder / INDEX_FILE, dtype=_INDEX_TYPE)
-        if len(index) != self.plan.count:
-            text = f"{INDEX_FILE} in {self._folder} names {len(index):,} messages, the plan {self.plan.count:,}"
+    def _read_order(self) -> tuple[array[int], array[int]]:
+        """Order in ms and place in the spool of each message, in the order in which they are sent."""
+        data = (self._folder / INDEX_FILE).read_bytes()
+        count = len(data) // _INDEX.size
+        if count != self.plan.count:
+            text = f"{INDEX_FILE} in {self._folder} names {count:,} messages, the plan {self.plan.count:,}"
             raise CodecError(f"{text}: the replay cannot go on")
-        ordered: npt.NDArray[np.void] = index[np.argsort(index["order_ms"], kind="stable")]
-        return ordered
+        index = array("q", data[: count * _INDEX.size])
+        if sys.byteorder == "big":
+            index.byteswap()
+        orders_ms, positions = index[::2], index[1::2]
+        order = sorted(range(count), key=orders_ms.__getitem__)
+        return array("q", map(orders_ms.__getitem__, order)), array("q", map(positions.__getitem__, order))
 
     def _take_in(self, values: Mapping[str, Any]) -> None:
         handed, held, again, number = (values.get(name) for name in ("handed", "held", "again", "number"))
