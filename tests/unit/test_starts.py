@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
 
-SECRETS = ("asyncssh", "bcrypt", "cryptography", "keyring", "python_socks")
+SECRETS = ("asyncssh", "bcrypt", "cryptography", "ecdsa", "keyring", "python_socks")
 """Few connections need them."""
 DATA = ("numpy", "pandas", "pyarrow", "pyspark", "plotly", "numba")
 BODIES = ("google.protobuf", "lz4", "regex", "backports.zstd")
