@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from broker_core.api import CodecError
 from broker_core.api import names as reserved
 from broker_core.worker.questions.figures import OFFSETS_READ_MS, TOTALS_READ_MS, Catalog, Columns, Snapshot
-from broker_core.worker.questions.standing import standings
 from monitoring.delay import delays_of, lateness_of
 from monitoring.series import Floats, History, Ints, SlidingRate
+from monitoring.standing import standings
 from monitoring.state import ClusterState, groups_in_part, topics_in_part
 
 HISTORY_STEP_MS = 1_000

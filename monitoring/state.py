@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker_core.worker.questions.figures import NO_ANSWER, Catalog
-from broker_core.worker.questions.standing import Standings, standings
 from monitoring.delay import DelayState, Lateness, no_delays
 from monitoring.reach import ClusterReach
+from monitoring.standing import Standings, standings
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

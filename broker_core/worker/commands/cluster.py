@@ -13,7 +13,6 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
-from math import isnan
 from typing import Any, TextIO
 
 from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of, add_access, no_saved
@@ -25,7 +24,7 @@ from broker_core.protocol.codes import version_name
 from broker_core.protocol.names import is_system_group
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import ClusterFigures
-from broker_core.worker.questions.standing import standings
+from broker_core.worker.questions.standing import Standing, standing, summed
 
 EXIT_PARTIAL = 1
 NO_BROKER = "no broker is registered there now: is it the right name server, and do the brokers run?"
@@ -156,16 +155,18 @@ def _group_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
     topics: dict[int, set[str]] = defaultdict(set)
     for group, row in zip(catalog.position_group, catalog.position_queue, strict=True):
         topics[group].add(catalog.topics[catalog.queue_topic[row]])
-    held = [queues[row] for row in catalog.position_queue]
-    low, high = ([-1 if one is None else getattr(one, end) for one in held] for end in ("min_offset", "max_offset"))
-    standing = standings(figures.position_offsets(), low, high)
-    of_groups = standing.summed(catalog.position_group, len(catalog.groups))
-    in_part = {group for group, beyond in zip(catalog.position_group, standing.beyond.tolist(), strict=True) if isnan(beyond)}
+    standings: dict[int, list[Standing]] = defaultdict(list)
+    places = zip(catalog.position_group, figures.position_offsets(), catalog.position_queue, strict=True)
+    for group, offset, row in places:
+        held = queues[row]
+        standings[group].append(
+            standing(offset, -1, -1) if held is None else standing(offset, held.min_offset, held.max_offset)
+        )
     rows = []
     for place, name in enumerate(catalog.groups):
         members = figures.members_of(name)
-        is_known = place not in in_part and not catalog.brokers_without_offsets
-        lag, lost, beyond = (_whole(float(column[place])) for column in of_groups)
+        is_known = all(one.beyond is not None for one in standings[place]) and not catalog.brokers_without_offsets
+        lag, lost, beyond = summed(standings[place])
         rows.append(
             {
                 "name": name,
@@ -178,10 +179,6 @@ def _group_rows(figures: ClusterFigures) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _whole(figure: float) -> int | None:
-    return None if isnan(figure) else int(figure)
 
 
 # ---- as text -----------------------------------------------------------------------------------------------------------

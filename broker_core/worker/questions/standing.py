@@ -1,20 +1,16 @@
-"""Where groups stand in their queues: what they still have to read, what was deleted before, how far they are beyond the end.
+"""Where a group stands in a queue: what it still has to read, what was deleted before, how far it is beyond the end.
 
-The one computation of lag; figures, alerts, history and commands use it.
+`monitoring.standing` computes the same for columns of positions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
-
-
-class Standings(NamedTuple):
-    """Messages by position, float64 [P]; NaN is unknown.
+class Standing(NamedTuple):
+    """Messages of a position, or of a group's positions; None is unknown.
 
     Attributes:
         waiting: From the position to the end of the queue. Unknown beyond the end, because nobody can tell where a group goes
@@ -23,38 +19,31 @@ class Standings(NamedTuple):
         beyond: How far the position is beyond the end: the topic was made anew, or an offset was committed that is none.
     """
 
-    waiting: Floats
-    lost: Floats
-    beyond: Floats
-
-    def summed(self, group: ArrayLike, count: int) -> Standings:
-        """The same by group, whose numbers are given by position; NaN where no position is known.
-
-        What waits is unknown for a group that is beyond the end of any queue.
-        """
-        groups = np.asarray(group, np.int64)
-        waiting, lost, beyond = (_sum_known(values, groups, count) for values in self)
-        return Standings(np.where(beyond > 0, np.nan, waiting), lost, beyond)
+    waiting: int | None
+    lost: int | None
+    beyond: int | None
 
 
-def standings(offset: ArrayLike, low: ArrayLike, high: ArrayLike) -> Standings:
-    """The standing of positions.
+def standing(offset: int, low: int, high: int) -> Standing:
+    """The standing of a position.
 
     Args:
-        offset: Next offset of the group by position, int64 [P]; -1 unknown.
+        offset: Next offset of the group; -1 unknown.
         low: Min offset of its queue, likewise.
         high: Max offset of its queue, likewise.
     """
-    at, first, end = (np.asarray(values, np.int64) for values in (offset, low, high))
-    known = (at >= 0) & (end >= 0)
-    return Standings(
-        waiting=np.where(known & (at <= end), np.maximum(end - np.maximum(at, first), 0), np.nan),
-        lost=np.where(known & (first >= 0), np.maximum(np.minimum(first, end) - at, 0), np.nan),
-        beyond=np.where(known, np.maximum(at - end, 0), np.nan),
-    )
+    if offset < 0 or high < 0:
+        return Standing(None, None, None)
+    waiting = max(high - max(offset, low), 0) if offset <= high else None
+    return Standing(waiting, max(min(low, high) - offset, 0) if low >= 0 else None, max(offset - high, 0))
 
 
-def _sum_known(values: Floats, owner: NDArray[np.int64], count: int) -> Floats:
-    known = ~np.isnan(values)
-    sums = np.bincount(owner[known], weights=values[known], minlength=count)
-    return np.where(np.bincount(owner[known], minlength=count) > 0, sums, np.nan)
+def summed(standings: Iterable[Standing]) -> Standing:
+    """The standing of a group: what is known of its positions, summed; None where nothing is.
+
+    What waits is unknown for a group that is beyond the end of any queue.
+    """
+    columns = zip(*standings, strict=True)
+    known = ([figure for figure in column if figure is not None] for column in columns)
+    waiting, lost, beyond = [sum(figures) if figures else None for figures in known] or [None, None, None]
+    return Standing(None if beyond else waiting, lost, beyond)
