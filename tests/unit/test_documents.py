@@ -90,6 +90,14 @@ def test_a_placeholder_of_the_architecture_stands_in_a_folder_that_exists():
     assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
 
 
+def test_the_table_of_conformance_names_tests_that_exist():
+    named = re.findall(r"(u )?`([a-z0-9_/]+/test_\w+\.py)`([^`;|\n]*)", text_of("tests/README.md"))
+    assert len(named) > 40
+    for is_unit, path, tests in named:
+        source = text_of(f"tests/{'unit/' if is_unit else ''}{path}")
+        assert [test for test in re.findall(r"\w+_\w+", tests) if f"def test_{test}" not in source] == [], path
+
+
 def test_the_index_of_documents_lists_every_document():
     index = text_of("docs/index.md")
     listed = {(ROOT / "docs" / link).resolve() for link in LINK.findall(index) if "://" not in link}
