@@ -257,7 +257,7 @@ def alert(series: str, subject: str = "", value: float = 20.0):
 @pytest.mark.parametrize(
     ("series", "subject", "title", "place"),
     [
-        ("group:*.lag_messages", "g", "g lags by 20", ("consumers", {"group": "g"})),
+        ("group:*.lag_messages", "g", "g lags by 20 messages", ("consumers", {"group": "g"})),
         ("group:*.unattended_messages", "g", "Nobody consumes for g", ("consumers", {"group": "g"})),
         ("group:g.behind_ms", "g", "g is 0.0 s behind", ("consumers", {"group": "g"})),
         ("topic:%DLQ%*.kept_messages", "%DLQ%g", "g: 20 dead letters", ("dead_letters", {"group": "g"})),

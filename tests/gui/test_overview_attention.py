@@ -36,7 +36,7 @@ def test_attention_says_what_is_wrong_and_opens_it(make_view, window):
 
     shown = [(row.chip.text, row.title.whole_text()) for row in view.panels.make().attention.rows if not row.isHidden()]
 
-    assert ("Critical", "payment-settle lags by 16,870") in shown
+    assert ("Critical", "payment-settle lags by 16,870 messages") in shown
     assert view.panels.make().attention.nothing.isHidden()
     row = next(row for row in view.panels.make().attention.rows if row.chip.text == "Critical")
     assert row.age == "60 s"

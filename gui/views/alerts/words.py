@@ -135,10 +135,10 @@ def alert_texts(alert: OpenAlert) -> tuple[str, str]:
     count = count_text(value)
     reason = tr("{condition} · rule “{rule}”", rule=tr(rule.name), condition=condition_words(rule))
     titles: Mapping[tuple[str, str], Callable[[], str]] = {
-        ("group", "lag_messages"): lambda: tr("{group} lags by {count}", group=subject, count=count),
+        ("group", "lag_messages"): lambda: tr("{group} lags by {count} messages", group=subject, count=count),
         ("group", "unattended_messages"): lambda: tr("Nobody consumes for {group}", group=subject),
         ("group", "beyond_messages"): lambda: tr("{group} is beyond the end", group=subject),
-        ("group", "lost_messages"): lambda: tr("{group} lost {count} unread", group=subject, count=count),
+        ("group", "lost_messages"): lambda: tr("{group} lost {count} messages unread", group=subject, count=count),
         ("group", "behind_ms"): lambda: tr("{group} is {time} behind", group=subject, time=duration_text(value)),
         ("level", "late_ms"): lambda: tr("Delay level {level} is late", level=subject),
         (TOTALS, "transactions_given_up"): lambda: tr("{count} transactions given up", count=count),
