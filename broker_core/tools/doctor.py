@@ -2,9 +2,9 @@
 
     proxy or tunnel → for each name server: name, port, TLS, answer → list of brokers
                     → for each broker: name, port (after the address map), TLS, credentials, version
-                    → for each host of a broker, or the given address: the gRPC port
+                    → the given address, else for each broker the port that it names or the usual one: the gRPC port
 
-The hops after a failed one are not tried. It requests the list of brokers and figures only, and changes nothing.
+The hops after a failed one are not tried. It requests the list of brokers, figures and settings only, and changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from broker_core.errors import AccountRefusedError, CodecError, NetworkError, Re
 from broker_core.native.library import installed, reason_without
 from broker_core.protocol.account_refusals import account_refusal
 from broker_core.protocol.addresses import address_of, address_text, host_of
-from broker_core.protocol.admin.brokers import BrokerPlace, read_brokers, read_runtime
+from broker_core.protocol.admin.brokers import BrokerPlace, grpc_port_of, read_broker_settings, read_brokers, read_runtime
 from broker_core.protocol.admin.proxies import GRPC_PORT
 from broker_core.protocol.codes import RequestCode, ResponseCode
 from broker_core.protocol.frame import RemotingCommand
@@ -83,8 +83,8 @@ class _Trial:
 class Doctor:
     """One examination. On one event loop; cancel its task to end it early.
 
-    ``tell`` gets each hop, when it begins and when it has ended; ``grpc`` is the address of a proxy, empty for the usual
-    port of each broker's host, where a port that does not answer is no fault; ``clock`` returns seconds.
+    ``tell`` gets each hop, when it begins and when it has ended; ``grpc`` is the address of a proxy, empty for the port that
+    each broker names, else the usual one of its host, where a port that does not answer is no fault; ``clock`` returns seconds.
     """
 
     def __init__(
@@ -103,6 +103,8 @@ class Doctor:
         self._clock = clock
         self._limits = RemotingLimits() if limits is None else limits
         self._dialer: Dialer | None = None
+        self._grpc_ports: dict[str, str] = {}
+        """Registered address of a broker → port of gRPC that it serves itself."""
         self.faults = 0
         """Hops that failed so far."""
 
@@ -239,6 +241,8 @@ class Doctor:
             with contextlib.suppress(_HopFailedError):
                 async with self._reached(address, title) as connection:
                     await self._examine(connection, title + address)
+                    connection.credentials = self._security.credentials
+                    self._grpc_ports[address] = await _grpc_port(connection)
         if len(places) > ADDRESSES_MAX:
             async with self._hop(BROKERS, "") as hop:
                 hop.note = f"not tried: {len(places) - ADDRESSES_MAX:,} more"
@@ -250,11 +254,12 @@ class Doctor:
             with contextlib.suppress(_HopFailedError):
                 await self._try_grpc_at(self._grpc, is_given=True)
             return
-        used = [self._security.addresses.get(one, one) for broker in brokers for one in broker.addresses.values()]
-        hosts = list(dict.fromkeys(host_of(address) for address in used if ":" in address))
-        for host in hosts[:ADDRESSES_MAX]:
+        registered = [one for broker in brokers for one in broker.addresses.values()]
+        used = [(self._security.addresses.get(one, one), self._grpc_ports.get(one) or str(GRPC_PORT)) for one in registered]
+        places = list(dict.fromkeys(address_of(host_of(address), port) for address, port in used if ":" in address))
+        for place in places[:ADDRESSES_MAX]:
             with contextlib.suppress(_HopFailedError):
-                await self._try_grpc_at(address_of(host, GRPC_PORT), is_given=False)
+                await self._try_grpc_at(place, is_given=False)
 
     async def _try_grpc_at(self, address: str, *, is_given: bool) -> None:
         """Make a call in plain text and one in TLS, because each SDK uses one of them by itself."""
@@ -307,6 +312,14 @@ async def _figures(connection: Connection) -> RemotingCommand:
             return answer
         await asyncio.sleep(FIGURES_PAUSE_S)
     return await connection.request(_runtime_request())
+
+
+async def _grpc_port(connection: Connection) -> str:
+    """Port of gRPC that a broker serves itself; empty where it does not, or its settings may or can not be read."""
+    with contextlib.suppress(NetworkError, CodecError):
+        answer = await connection.request(RemotingCommand(RequestCode.GET_BROKER_CONFIG))
+        return grpc_port_of(read_broker_settings(answer.body)) if answer.code == ResponseCode.SUCCESS else ""
+    return ""
 
 
 def _runtime_request() -> RemotingCommand:

@@ -5,6 +5,7 @@ Source: docs/spec/remoting.md §2.5.2, §2.5.3, §4.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from broker_core.errors import CodecError, UsageError
@@ -58,6 +59,11 @@ def read_broker_settings(body: Body) -> dict[str, str]:
         return parse_properties(bytes(body).decode())
     except UnicodeDecodeError as error:
         raise CodecError(f"the broker's settings are no text: {error}") from error
+
+
+def grpc_port_of(settings: Mapping[str, str]) -> str:
+    """Port of gRPC that a broker serves itself, as Orbit's brokers do; empty for none."""
+    return settings.get("grpcServerPort", "") if settings.get("orbitGrpc") == "on" else ""
 
 
 def read_level_table(text: str) -> DelayLevels | None:

@@ -56,7 +56,10 @@ def _parser() -> JsonParser:
     add_access(parser.add_mutually_exclusive_group())
     add_details_flag(parser)
     parser.add_argument(
-        "--grpc", default="", metavar="HOST:PORT", help="where SDKs of RocketMQ 5 connect; else port 8081 of each broker's host"
+        "--grpc",
+        default="",
+        metavar="HOST:PORT",
+        help="where SDKs of RocketMQ 5 connect; else the port that each broker names, or 8081 of its host",
     )
     parser.add_argument(
         "--json", action="store_true", help="a line of JSON when a hop begins and when it has ended, or for an error"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from broker_core.cluster.link import V5
 from broker_core.protocol.addresses import address_of, host_of
-from broker_core.protocol.admin.brokers import BrokerPlace
+from broker_core.protocol.admin.brokers import BrokerPlace, grpc_port_of
 from broker_core.protocol.admin.offsets import QueueOffsets
 from broker_core.protocol.admin.topics import TopicConfig
 from broker_core.protocol.admin.values import whole_number
@@ -132,9 +132,10 @@ class BrokerFigures:
     @property
     def grpc_address(self) -> str:
         """``host:port`` for SDKs of gRPC where it serves them itself, as Orbit's brokers do; empty where it does not."""
-        port = self.config.get("grpcServerPort", "")
-        serves = self.config.get("orbitGrpc") == "on" and self.place is not None and self.place.has_master
-        return address_of(host_of(self.place.address), port) if serves and self.place is not None else ""
+        port = grpc_port_of(self.config)
+        return (
+            address_of(host_of(self.place.address), port) if port and self.place is not None and self.place.has_master else ""
+        )
 
     def has_group(self, group: str) -> bool:
         """Whether a group has an offset here."""

@@ -261,9 +261,22 @@ def test_the_grpc_port_is_tried_in_plain_text_and_tls(tmp_path, monkeypatch):
             assert (given.name, given.address, given.fault) == (GRPC, broker.grpc_address, "")
             assert given.note == "serves plain text and TLS"
             assert given.took_ms >= 0
+            named = (await examined(broker.name_server_address, grpc=""))[-1]
+            assert (named.address, named.note) == (broker.grpc_address, "serves plain text and TLS")
+            monkeypatch.setattr(doctor_module, "grpc_port_of", lambda _settings: "")
             monkeypatch.setattr(doctor_module, "GRPC_PORT", broker.grpc.server.port)
             usual = (await examined(broker.name_server_address, grpc=""))[-1]
             assert (usual.address, usual.note) == (broker.grpc_address, "serves plain text and TLS")
+
+    asyncio.run(scenario())
+
+
+def test_the_port_that_a_broker_with_accounts_names_is_asked_for_with_the_keys(tmp_path):
+    async def scenario():
+        async with secured(tmp_path) as broker:
+            tls = {"tls": True, "authority": str(tmp_path / "authority.pem")}
+            hop = (await examined(broker.name_server_address, **KEYS, **tls, grpc=""))[-1]
+            assert (hop.address, hop.note) == (broker.grpc_address, "serves TLS")
 
     asyncio.run(scenario())
 
@@ -278,7 +291,9 @@ def test_a_grpc_port_of_accounts_and_tls_is_told_from_none(tmp_path):
     asyncio.run(scenario())
 
 
-def test_a_usual_grpc_port_that_does_not_answer_is_no_fault(tmp_path):
+def test_a_usual_grpc_port_that_does_not_answer_is_no_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor_module, "grpc_port_of", lambda _settings: "")
+
     async def scenario():
         async with plain(tmp_path) as broker:
             hop = (await examined(broker.name_server_address, grpc=""))[-1]
