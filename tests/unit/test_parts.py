@@ -13,7 +13,20 @@ import pytest
 
 from broker_core.children import main_command
 from broker_core.errors import MissingPartError, OrbitError
-from broker_core.parts import BUNDLE_NOTE, PARQUET, REPORTS, SAVED, SCHEMAS, TUNNELS, WINDOW, Part, install_text, lacks, require
+from broker_core.parts import (
+    BUNDLE_NOTE,
+    HISTORY,
+    PARQUET,
+    REPORTS,
+    SAVED,
+    SCHEMAS,
+    TUNNELS,
+    WINDOW,
+    Part,
+    install_text,
+    lacks,
+    require,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("core", "window", "reports")
@@ -56,7 +69,7 @@ def test_the_builder_of_bundles_writes_the_note_that_a_bundle_is_known_by():
     assert f'BUNDLE_NOTE = "{BUNDLE_NOTE}"\n' in (ROOT / "packaging" / "bundle.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("part", [WINDOW, REPORTS, SAVED, SCHEMAS, TUNNELS, PARQUET])
+@pytest.mark.parametrize("part", [WINDOW, REPORTS, SAVED, SCHEMAS, TUNNELS, HISTORY, PARQUET])
 def test_a_part_is_known_by_packages_that_it_declares(part: Part):
     extras = project()["optional-dependencies"]
     declared = {re.match(r"[\w.-]+", line)[0].lower() for line in extras[part.name]}  # type: ignore[index]  # each has a name

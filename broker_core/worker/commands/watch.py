@@ -19,6 +19,7 @@ from broker_core.cluster.access import HELP, ClusterAccess, FindSaved, access_of
 from broker_core.cluster.history_folder import folder_of
 from broker_core.errors import NetworkError, OrbitError, StoreError, UsageError
 from broker_core.json_errors import fail
+from broker_core.parts import HISTORY, require
 from broker_core.transport.event_loop import on_stop_signals, unless_stopped
 from broker_core.worker.attached.cluster import AttachedCluster, AttachOptions
 from broker_core.worker.attached.figures import NOTHING_COMES
@@ -41,6 +42,7 @@ def main(argv: list[str], *, open_history: OpenHistory, find_saved: FindSaved = 
     try:
         if arguments.seconds is not None and not arguments.seconds > 0:
             raise UsageError(f"{arguments.seconds:g} seconds cannot be recorded: give more than 0")
+        require(HISTORY)
         access = access_of(arguments, find_saved)
         assert access is not None  # the parser wants one
         folder = arguments.folder or folder_of(access.kept_as or access.name_servers)
