@@ -41,6 +41,8 @@ TITLE_WIDTH_MAX = 168
 """Width of a tab's title, px; longer titles are cut and the tool tip has them whole."""
 TITLES_A_TURN = 3
 """Titles of background tabs written in one turn: Qt lays out all tabs for each, and a change of language changes them all."""
+CUT = 2
+"""An edge may cut so much of a tab, px: its border."""
 TEAR_OFF = 40
 """Distance from the strip in px at which a dropped tab gets a window of its own."""
 MANY_PARTS = 10
@@ -59,6 +61,25 @@ class _Tabs(QTabBar):
     def __init__(self) -> None:
         super().__init__()
         self._pressed = False
+        self.covers = [QFrame(self) for _ in range(2)]
+        """What hides a tab that the left or the right edge cuts, because a half title reads like another one."""
+        for cover in self.covers:
+            cover.setObjectName("tabCover")
+            cover.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        self._cover_cut_tabs()  # Qt says in no other way that it has scrolled
+
+    def _cover_cut_tabs(self) -> None:
+        width, current = self.width(), self.currentIndex()
+        cut = [self.tabRect(index) for index in range(self.count()) if index != current]
+        left = max((tab.right() + 1 for tab in cut if tab.left() < -CUT and tab.right() >= 0), default=0)
+        right = min((tab.left() for tab in cut if tab.left() < width < tab.right() + 1 - CUT), default=width)
+        for cover, start, end in zip(self.covers, (0, right), (left, width), strict=True):
+            cover.setGeometry(start, 0, end - start, self.height())
+            cover.setVisible(end > start)
+            cover.raise_()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._pressed = event.button() == Qt.MouseButton.LeftButton and self.tabAt(event.position().toPoint()) >= 0

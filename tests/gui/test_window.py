@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QRect, Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QScrollArea, QTabBar, QToolButton
 
@@ -548,6 +548,30 @@ def test_no_pinned_tab_closes_for_another_page(frame):
     window.navigation.open(PagePlace("topics"), new_tab=True)
     assert set(pinned) <= set(area.pages)
     assert len(area.places) == TABS_MAX
+
+
+def test_a_tab_that_an_edge_cuts_is_covered_until_it_is_in_front(frame, qtbot):
+    window = frame.window
+    tabs = window.area.tabs
+    window.resize(1_440, 900)
+    for _ in range(12):
+        window.navigation.open(PagePlace("topics"), new_tab=True)
+
+    def half_shown():
+        """Tabs of which a part is seen and a part is not."""
+        left, right = (cover.geometry() if cover.isVisible() else QRect() for cover in tabs.covers)
+        seen = tabs.rect().adjusted(left.width(), 0, -right.width(), 0)
+        rects = [tabs.tabRect(index) for index in range(tabs.count())]
+        return [rect for rect in rects if rect.intersects(seen) and not seen.adjusted(-2, 0, 2, 0).contains(rect)]
+
+    for index in (*range(tabs.count()), *reversed(range(tabs.count()))):
+        tabs.setCurrentIndex(index)
+        tabs.repaint()
+        assert half_shown() == []
+        assert tabs.rect().adjusted(0, 0, 1, 0).contains(tabs.tabRect(index))
+    tabs.setCurrentIndex(tabs.count() - 1)
+    tabs.repaint()
+    assert tabs.tabRect(0).left() < 0
 
 
 def test_all_tabs_are_listed_where_there_is_no_room_for_them(frame, qtbot):
