@@ -25,6 +25,8 @@ SLOTS_TOTAL = 2 * SLOTS_TTL
 BLANK_SLOTS = 60
 
 NO_POSITION = -1
+DELAY_MAX_MS = (1 << 31) - 1
+"""How far a unit's slot can be from its write time."""
 
 SLOT = struct.Struct(">qqqii")
 UNIT = struct.Struct(">iqiqiqiiq")

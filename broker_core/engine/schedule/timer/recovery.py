@@ -25,6 +25,7 @@ import numpy.typing as npt
 from broker_core.engine.schedule.timer.checkpoint import NO_PROGRESS, SlotProgress, TimerCheckpoint
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
+    DELAY_MAX_MS,
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_POSITION,
@@ -48,7 +49,6 @@ from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
 logger = logging.getLogger(__name__)
 
 _READ_BYTES = 64 * 1024
-_DELAY_MAX_MS = (1 << 31) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
 
 
@@ -283,7 +283,7 @@ def _written_anew(log: TimerLog, waiting: _Waiting, before_ms: Int64s, low_ms: i
             waiting.record_bytes.tolist(), waiting.topic_hash.tolist(), strict=True,
         )
     ):  # fmt: skip
-        at_ms = slot_ms if slot_ms - write_ms > _DELAY_MAX_MS else min(write_ms, slot_ms)
+        at_ms = slot_ms if slot_ms - write_ms > DELAY_MAX_MS else min(write_ms, slot_ms)
         unit = TimerUnit(last_of.get(slot_ms, NO_POSITION), magic, at_ms, slot_ms - at_ms, physical, size, topic)
         positions[row] = last_of[slot_ms] = log.append(unit)
         if log.unwritten_bytes > _WRITE_BYTES:

@@ -18,6 +18,7 @@ import numpy as np
 from broker_core.engine.schedule.timer.checkpoint import SlotProgress, TimerCheckpoint, checkpoint_file
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
+    DELAY_MAX_MS,
     MAGIC_DEFAULT,
     MAGIC_DELETE,
     MAGIC_ROLL,
@@ -121,8 +122,8 @@ class TimerStore:
         self.wheel = wheel
         self.log = log
         self.precision_ms = wheel.precision_ms
-        limit = SLOTS_TTL - BLANK_SLOTS
-        self._roll_slots = roll_slots if 2 <= roll_slots <= limit else limit
+        self._reach_slots = min(SLOTS_TTL - BLANK_SLOTS, DELAY_MAX_MS // wheel.precision_ms)
+        self._roll_slots = roll_slots if 2 <= roll_slots <= self._reach_slots else self._reach_slots
         self.read_ms = read_ms
         self.queue_offset = queue_offset
         self.waiting = sum(waiting_by_topic.values())
@@ -145,7 +146,7 @@ class TimerStore:
         Source: docs/spec/store.md §14.1 (roll).
         """
         write_ms = self.aligned(now_ms)
-        window, low = self._roll_slots * self.precision_ms, (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms
+        window, low = self._roll_slots * self.precision_ms, self._reach_slots * self.precision_ms
         beyond = slots_ms - (write_ms + window)
         is_roll = beyond >= 0
         if is_roll.any():
