@@ -175,17 +175,19 @@ class TimerConsole:
     def outlook(self) -> TimerOutlook:
         """Messages by minute, hour and day ahead. Overdue ones count as of now."""
         now_ms = self._clock()
-        pending = self._work.store.wheel.pending()
-        due_ms = [time_ms + self.precision_ms for time_ms, _messages in pending]
-        sums = [0, *accumulate(messages for _time_ms, messages in pending)]
+        slots_ms, messages = self._work.store.wheel.pending()
+        sums = [0, *accumulate(messages)]
+        precision_ms = self.precision_ms  # a slot is due at its end
         far = {day: count for day, count in self._work.far.days.items() if count > 0}
         first_day = now_ms // DAY_MS
-        last_day = max([first_day, *far, *(due // DAY_MS for due in due_ms[-1:])])
-        days = _spans(due_ms, sums, first_day * DAY_MS, DAY_MS, min(last_day - first_day + 1, DAYS_MAX))
+        last_day = max([first_day, *far, *((slot_ms + precision_ms) // DAY_MS for slot_ms in slots_ms[-1:])])
+        count = min(last_day - first_day + 1, DAYS_MAX)
+        days = _spans(slots_ms, sums, first_day * DAY_MS - precision_ms, DAY_MS, count)
         days[-1] += sums[-1] - sum(days)
-        for day, count in far.items():
-            days[min(max(0, day - first_day), len(days) - 1)] += count
-        minutes, hours = _spans(due_ms, sums, now_ms, 60_000, MINUTES), _spans(due_ms, sums, now_ms, 3_600_000, HOURS)
+        for day, more in far.items():
+            days[min(max(0, day - first_day), count - 1)] += more
+        minutes = _spans(slots_ms, sums, now_ms - precision_ms, 60_000, MINUTES)
+        hours = _spans(slots_ms, sums, now_ms - precision_ms, 3_600_000, HOURS)
         return TimerOutlook(now_ms, minutes, hours, first_day, days)
 
     # ---- the pending ones ----
@@ -357,15 +359,15 @@ def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
     return message
 
 
-def _spans(due_ms: list[int], sums: list[int], from_ms: int, width_ms: int, count: int) -> list[int]:
-    """Messages due in each of so many spans from a time on; the first has the earlier ones too.
+def _spans(slots_ms: list[int], sums: list[int], from_ms: int, width_ms: int, count: int) -> list[int]:
+    """Messages of the slots in each of so many spans from a time on; the first has the earlier ones too.
 
     Args:
-        due_ms: Due times, ascending.
+        slots_ms: Times of slots, ascending.
         sums: Messages before each of these, and all of them.
         from_ms: Begin of the first span.
         width_ms: Of a span.
         count: Of the spans.
     """
-    ends = [sums[bisect_left(due_ms, from_ms + number * width_ms)] for number in range(1, count + 1)]
+    ends = [sums[bisect_left(slots_ms, from_ms + number * width_ms)] for number in range(1, count + 1)]
     return [end - before for before, end in pairwise([0, *ends])]

@@ -6,7 +6,9 @@ one from before a crash does no harm. The file is kept for brokers that trust it
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +18,8 @@ from broker_core.platform import replacing
 
 PAGE_BYTES = 4096
 _PAGE_SLOTS = PAGE_BYTES // SLOT.size
+_TIME_AND_MESSAGES = struct.Struct(">q16xi4x")
+assert _TIME_AND_MESSAGES.size == SLOT.size
 
 
 class DirtyPages(NamedTuple):
@@ -24,6 +28,13 @@ class DirtyPages(NamedTuple):
     numbers: list[int]
     data: list[bytes]
     is_whole: bool
+
+
+class PendingSlots(NamedTuple):
+    """Slots with units, by time; ``messages``: less cancels and those that only wait for a later slot."""
+
+    time_ms: list[int]
+    messages: list[int]
 
 
 class TimerWheel:
@@ -108,20 +119,19 @@ class TimerWheel:
         ticks = [SLOT.unpack_from(self._memory, row * SLOT.size)[0] for row in self._rolls]
         return [tick * self.precision_ms for tick in ticks]
 
-    def pending(self) -> list[tuple[int, int]]:
-        """Times of the slots with units, ascending, and their messages: less cancels and those that only wait for a later slot.
-
-        May be called from any thread.
-        """
-        found: list[tuple[int, int]] = []
+    def pending(self) -> PendingSlots:
+        """All slots with units. May be called from any thread."""
+        found: dict[int, int] = {}
         for page in self._pages():
-            slots = enumerate(SLOT.iter_unpack(self._page(page)), page * _PAGE_SLOTS)
-            found += [
-                (tick * self.precision_ms, messages - self._rolls.get(row, 0))
-                for row, (tick, _first, _last, messages, _magic) in slots
-                if tick
-            ]
-        return sorted(found)
+            rows = slice(page * _PAGE_SLOTS, (page + 1) * _PAGE_SLOTS)
+            found.update(compress(_TIME_AND_MESSAGES.iter_unpack(self._page(page)), self._taken[rows]))
+        for row, rolls in tuple(self._rolls.items()):
+            tick, _messages = _TIME_AND_MESSAGES.unpack_from(self._memory, row * SLOT.size)
+            if tick in found:
+                found[tick] -= rolls
+        found.pop(0, None)  # emptied meanwhile
+        ticks = sorted(found)
+        return PendingSlots([tick * self.precision_ms for tick in ticks], list(map(found.__getitem__, ticks)))
 
     def _pages(self) -> Iterator[int]:
         """Numbers of the pages with units."""
