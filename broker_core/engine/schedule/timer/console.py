@@ -9,10 +9,10 @@ The journal records each action before it is carried out.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
-
-import numpy as np
 
 from broker_core.engine.schedule.lateness import LatenessCounts
 from broker_core.engine.schedule.timer.layout import TimerUnit
@@ -31,7 +31,6 @@ from broker_core.engine.schedule.timer.messages import (
 )
 from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.schedule.timer.work import DAY_MS, TimerWork
-from broker_core.engine.store.record_heads import Int64s
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.set_aside import why_never
@@ -176,23 +175,20 @@ class TimerConsole:
     def outlook(self) -> TimerOutlook:
         """Messages by minute, hour and day ahead. Overdue ones count as of now."""
         now_ms = self._clock()
-        pending = self._work.store.wheel.pending()
-        due_ms = np.maximum(pending.time_ms + self.precision_ms, now_ms)
-        messages = pending.messages - pending.rolls
+        slots_ms, messages = self._work.store.wheel.pending()
+        sums = [0, *accumulate(messages)]
+        precision_ms = self.precision_ms  # a slot is due at its end
         far = {day: count for day, count in self._work.far.days.items() if count > 0}
         first_day = now_ms // DAY_MS
-        last_day = max([first_day, *far, *(due_ms[-1:] // DAY_MS).tolist()])
-        days = np.zeros(min(last_day - first_day + 1, DAYS_MAX), np.int64)
-        np.add.at(days, np.minimum(due_ms // DAY_MS - first_day, len(days) - 1), messages)
-        for day, count in far.items():
-            days[min(max(0, day - first_day), len(days) - 1)] += count
-        return TimerOutlook(
-            now_ms,
-            _buckets(due_ms - now_ms, messages, 60_000, MINUTES),
-            _buckets(due_ms - now_ms, messages, 3_600_000, HOURS),
-            first_day,
-            days.tolist(),
-        )
+        last_day = max([first_day, *far, *((slot_ms + precision_ms) // DAY_MS for slot_ms in slots_ms[-1:])])
+        count = min(last_day - first_day + 1, DAYS_MAX)
+        days = _spans(slots_ms, sums, first_day * DAY_MS - precision_ms, DAY_MS, count)
+        days[-1] += sums[-1] - sum(days)
+        for day, more in far.items():
+            days[min(max(0, day - first_day), count - 1)] += more
+        minutes = _spans(slots_ms, sums, now_ms - precision_ms, 60_000, MINUTES)
+        hours = _spans(slots_ms, sums, now_ms - precision_ms, 3_600_000, HOURS)
+        return TimerOutlook(now_ms, minutes, hours, first_day, days)
 
     # ---- the pending ones ----
 
@@ -363,7 +359,15 @@ def _moved(message: MessageToStore, due_ms: int) -> MessageToStore:
     return message
 
 
-def _buckets(ahead_ms: Int64s, messages: Int64s, width_ms: int, count: int) -> list[int]:
-    rows = ahead_ms // width_ms
-    is_in = rows < count
-    return [int(number) for number in np.bincount(rows[is_in], weights=messages[is_in], minlength=count)]
+def _spans(slots_ms: list[int], sums: list[int], from_ms: int, width_ms: int, count: int) -> list[int]:
+    """Messages of the slots in each of so many spans from a time on; the first has the earlier ones too.
+
+    Args:
+        slots_ms: Times of slots, ascending.
+        sums: Messages before each of these, and all of them.
+        from_ms: Begin of the first span.
+        width_ms: Of a span.
+        count: Of the spans.
+    """
+    ends = [sums[bisect_left(slots_ms, from_ms + number * width_ms)] for number in range(1, count + 1)]
+    return [end - before for before, end in pairwise([0, *ends])]

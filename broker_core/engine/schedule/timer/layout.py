@@ -17,14 +17,14 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-import numpy as np
-
 SLOTS_TTL = 7 * 86_400
 """Slots ahead that can hold a unit."""
 SLOTS_TOTAL = 2 * SLOTS_TTL
 BLANK_SLOTS = 60
 
 NO_POSITION = -1
+DELAY_MAX_MS = (1 << 31) - 1
+"""How far a unit's slot can be from its write time."""
 
 SLOT = struct.Struct(">qqqii")
 UNIT = struct.Struct(">iqiqiqiiq")
@@ -40,16 +40,6 @@ MAGIC_ROLL = 2
 MAGIC_DELETE = 4
 MAGIC_MASK = 0xF
 BLANK_MAGIC = 0xCBD43194 - (1 << 32)
-
-SLOT_TYPE = np.dtype([("time", ">i8"), ("first", ">i8"), ("last", ">i8"), ("count", ">i4"), ("magic", ">i4")])
-UNIT_TYPE = np.dtype(
-    [
-        ("size", ">i4"), ("previous", ">i8"), ("magic", ">i4"), ("write_ms", ">i8"), ("delay_ms", ">i4"),
-        ("physical_offset", ">i8"), ("record_bytes", ">i4"), ("topic_hash", ">i4"), ("reserved", ">i8"),
-    ]
-)  # fmt: skip
-assert SLOT_TYPE.itemsize == SLOT.size
-assert UNIT_TYPE.itemsize == UNIT.size
 
 
 class Slot(NamedTuple):

@@ -70,16 +70,11 @@ class PrecisionHistory:
 
     def slot_ms(self, out_ms: int, queue_offset: int) -> int:
         """Slot of a message: the first whose end is not before the message is due."""
-        precision = self.current_ms
-        if self.is_single:
-            return out_ms - out_ms % precision
-        made_with = next((ms for first, ms in reversed(self.changes) if first <= queue_offset), self.changes[0][1])
+        made_with = self.changes[0][1]
+        for first, precision_ms in self.changes[1:]:
+            if first <= queue_offset:
+                made_with = precision_ms
         return self.after_change(out_ms, made_with)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether all messages were stored with the current precision."""
-        return len(self.changes) == 1 and self.last_ms == self.current_ms
 
     def after_change(self, slot_ms: int, made_with_ms: int) -> int:
         """Slot for a unit of another precision's slot."""

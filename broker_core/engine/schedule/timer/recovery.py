@@ -15,40 +15,42 @@ a week).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.schedule.timer.checkpoint import NO_PROGRESS, SlotProgress, TimerCheckpoint
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
+    DELAY_MAX_MS,
     MAGIC_DELETE,
     MAGIC_ROLL,
     NO_POSITION,
     SLOT,
-    SLOT_TYPE,
     SLOTS_TTL,
+    UNIT,
     WHEEL_BYTES,
     TimerUnit,
+    unpack_unit,
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_log import TimerLog
+from broker_core.engine.schedule.timer.timer_log import PendingUnit, TimerLog
 from broker_core.engine.schedule.timer.timer_store import TimerStore
 from broker_core.engine.schedule.timer.wheel import TimerWheel
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.record_heads import Bools, Int64s
 from broker_core.platform import files, holes
 from broker_core.protocol.message.record import QUEUE_OFFSET_POSITION
 
 logger = logging.getLogger(__name__)
 
 _READ_BYTES = 64 * 1024
-_DELAY_MAX_MS = (1 << 31) - 1
+_NEVER = (1 << 63) - 1
 _WRITE_BYTES = 4 * 1024 * 1024
 
 
@@ -59,20 +61,20 @@ class OpenedTimers(NamedTuple):
     precision_changed: bool
 
 
-class _Waiting(NamedTuple):
-    """Columns of the pending units, by position."""
+class _Chains(NamedTuple):
+    """The slots of units, which came by position.
 
-    position: Int64s
-    slot_ms: Int64s
-    previous: Int64s
-    magic: Int64s
-    write_ms: Int64s
-    physical_offset: Int64s
-    record_bytes: Int64s
-    topic_hash: Int64s
+    Attributes:
+        slots: Time → positions of the first and the last unit, messages less cancels, and those of them that are rolled.
+        by_topic: Hash of the real topic → messages less cancels.
+        hold: Whether each unit leads to the one before it in its slot, or to nothing pending.
+        ascend: Whether their records do, so that none has two units.
+    """
 
-    def take(self, rows: Int64s | Bools) -> _Waiting:
-        return _Waiting(*(column[rows] for column in self))
+    slots: dict[int, list[int]]
+    by_topic: dict[int, int]
+    hold: bool
+    ascend: bool
 
 
 def has_slots_from(paths: TimerPaths, settings: TimerSettings, disk: Disk, read_ms: int) -> bool:
@@ -81,7 +83,7 @@ def has_slots_from(paths: TimerPaths, settings: TimerSettings, disk: Disk, read_
     if precision_ms is None:
         return False
     first = max(read_ms // precision_ms, 1)
-    return any(bool((slots["time"] >= first).any()) for slots in _slot_runs(paths.wheel))
+    return any(slot[0] >= first for slot in _slots(paths.wheel))
 
 
 def open_timer_store(
@@ -101,25 +103,27 @@ def open_timer_store(
         CorruptStoreError: Files of the timer log have different sizes.
     """
     log = TimerLog(paths.log, settings.log_file_bytes, disk)
-    precision_ms = settings.precision_ms
-    read_ms = checkpoint.read_ms
-    waiting, last = _scan(log, source, read_ms)
+    precision_ms, read_ms, progress = settings.precision_ms, checkpoint.read_ms, checkpoint.progress
+    units = partial(log.pending, read_ms, source.log_min, source.log_end)
+    chains = _chains(units(progress), log, progress)
     log.cut()
-    progress = checkpoint.progress if _is_progress_of(log, checkpoint.progress) else NO_PROGRESS
-    waiting = _behind(waiting, progress)
+    if not _is_progress_of(log, progress):
+        has_counted, progress = progress.slot_ms >= max(read_ms, 1), NO_PROGRESS
+        chains = _chains(units(progress), log, progress) if has_counted else chains
     low, high = source.queue_bounds()
-    queue_offset = min(max(low, _offset_to_go_on(log, checkpoint, source, last)), high)
+    queue_offset = min(max(low, _offset_to_go_on(log, checkpoint, source)), high)
     start_ms = now_ms - now_ms % precision_ms
-    last_precision = history.last_ms
+    reach = _Reach(history, history.last_ms, start_ms)
     precision_changed = history.begin(high)
-    waiting = _without_repeats(waiting)
-    wanted = _in_reach(_at_precision(waiting, last_precision, history), start_ms, precision_ms)
-    if wanted is not waiting or not _chains_hold(waiting, log.start, progress):
-        logger.info("the timer log is written anew, with the %d units that wait", len(waiting.position))
-        waiting = _written_anew(log, wanted, waiting.slot_ms, start_ms - SLOTS_TTL * precision_ms)
+    repeated = set() if chains.ascend else _repeated(units(progress))
+    if repeated:
+        chains = _chains(_without(repeated, units(progress)), log, progress)
+    if not chains.hold or not reach.holds(chains.slots):
+        chains = _written_anew(log, _without(repeated, units(progress)), reach)
     wheel = TimerWheel(paths.wheel, precision_ms, disk)
-    _fill(wheel, waiting)
-    first_slot = int(waiting.slot_ms.min()) if len(waiting.slot_ms) else None
+    for slot_ms, slot in chains.slots.items():
+        wheel.add(slot_ms, *slot)
+    first_slot = min(chains.slots, default=None)
     aligned_read = read_ms - read_ms % precision_ms if read_ms else start_ms
     store = TimerStore(
         paths,
@@ -131,7 +135,7 @@ def open_timer_store(
         checkpoint=checkpoint,
         progress=progress,
         redo_until=min(checkpoint.queue_offset, high) if queue_offset < checkpoint.queue_offset else 0,
-        waiting_by_topic=_by_topic(waiting),
+        waiting_by_topic={topic: count for topic, count in chains.by_topic.items() if count},
         disk=disk,
     )
     return OpenedTimers(store, precision_changed)
@@ -141,15 +145,14 @@ def found_precision(paths: TimerPaths, log: TimerLog) -> int | None:
     """Precision of the timer files, from slots that point to a unit; None if there are none."""
     if not paths.wheel.is_file() or paths.wheel.stat().st_size != WHEEL_BYTES:
         return None
-    for slots in _slot_runs(paths.wheel):
-        for slot in slots[np.flatnonzero(slots["time"] > 0)]:
-            unit = log.unit(int(slot["last"]))
-            if unit is not None and unit.slot_ms > 0 and unit.slot_ms % int(slot["time"]) == 0:
-                return unit.slot_ms // int(slot["time"])
+    for tick, _first, last, _messages, _magic in _slots(paths.wheel):
+        unit = log.unit(last) if tick > 0 else None
+        if unit is not None and unit.slot_ms > 0 and unit.slot_ms % tick == 0:
+            return unit.slot_ms // tick
     return None
 
 
-def _slot_runs(path: Path) -> Iterator[npt.NDArray[np.void]]:
+def _slots(path: Path) -> Iterator[tuple[int, int, int, int, int]]:
     """Slots of a wheel file, without those in its holes."""
     with path.open("rb", buffering=0) as file:
         position = 0
@@ -159,47 +162,61 @@ def _slot_runs(path: Path) -> Iterator[npt.NDArray[np.void]]:
                 return
             position -= position % SLOT.size
             data = files.read_at(file.fileno(), _READ_BYTES, position)
-            yield np.frombuffer(data, SLOT_TYPE, len(data) // SLOT.size)
+            yield from SLOT.iter_unpack(data[: len(data) // SLOT.size * SLOT.size])
             position += len(data)
 
 
 def read_found_precision(paths: TimerPaths, settings: TimerSettings, disk: Disk) -> int | None:
     """`found_precision` of files that are not open."""
     log = TimerLog(paths.log, settings.log_file_bytes, disk)
-    for _run in log.runs():
+    for _unit in log.pending(0, 0, 0, NO_PROGRESS):
         pass
     return found_precision(paths, log)
 
 
-def _scan(log: TimerLog, source: StoreSource, read_ms: int) -> tuple[_Waiting, TimerUnit | None]:
-    """The pending units, and the last unit of all."""
-    parts: list[_Waiting] = []
-    last_position = NO_POSITION
-    log_min, log_end = source.log_min, source.log_end
-    for position, units in log.runs():
-        slot = units["write_ms"] + units["delay_ms"]
-        physical = units["physical_offset"]
-        rows = np.flatnonzero((slot >= read_ms) & (physical >= log_min) & (physical < log_end))
-        last_position = position + (len(units) - 1) * units.itemsize
-        chosen = units[rows]
-        parts.append(
-            _Waiting(
-                position + rows * units.itemsize,
-                slot[rows].astype(np.int64),
-                *(
-                    chosen[name].astype(np.int64)
-                    for name in ("previous", "magic", "write_ms", "physical_offset", "record_bytes", "topic_hash")
-                ),
-            )
-        )
-    empty = _Waiting(*(np.zeros(0, np.int64) for _ in _Waiting._fields))
-    waiting = _Waiting(*(np.concatenate(columns) for columns in zip(*(parts or [empty]), strict=True)))
-    return waiting, log.unit(last_position) if last_position != NO_POSITION else None
+def _chains(units: Iterable[PendingUnit], log: TimerLog, progress: SlotProgress) -> _Chains:
+    slots: dict[int, list[int]] = {}
+    by_topic: defaultdict[int, int] = defaultdict(int)
+    hold = ascend = True
+    newest = -1
+    for position, slot_ms, (_size, previous, magic, _write, _delay, physical, _bytes, topic, _reserved) in units:
+        slot = slots.get(slot_ms)
+        if slot is None:
+            slot = slots[slot_ms] = [position, position, 0, 0]
+            hold &= previous < (progress.position + 1 if slot_ms == progress.slot_ms else log.start)
+        elif previous != slot[1]:
+            hold = False
+        change = -1 if magic & MAGIC_DELETE else 1
+        slot[1] = position
+        slot[2] += change
+        if magic & MAGIC_ROLL:
+            slot[3] += change
+        by_topic[topic] += change
+        if physical <= newest:
+            ascend = False
+        newest = physical
+    return _Chains(slots, by_topic, hold, ascend)
 
 
-def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: StoreSource, last: TimerUnit | None) -> int:
+def _repeated(units: Iterable[PendingUnit]) -> set[int]:
+    """Positions of units whose record has a later one, which counts."""
+    last_of: dict[int, int] = {}
+    repeated: set[int] = set()
+    for position, _slot_ms, unit in units:
+        physical = unit[5]
+        if physical in last_of:
+            repeated.add(last_of[physical])
+        last_of[physical] = position
+    return repeated
+
+
+def _without(positions: set[int], units: Iterable[PendingUnit]) -> Iterator[PendingUnit]:
+    return (unit for unit in units if unit[0] not in positions)
+
+
+def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: StoreSource) -> int:
     """Queue offset of the first message that the log lacks."""
-    behind_last = 0
+    behind_last, last = 0, log.unit(log.last)
     if last is not None:
         record = source.record(last.physical_offset, last.record_bytes)
         if record is not None:
@@ -216,30 +233,37 @@ def _offset_to_go_on(log: TimerLog, checkpoint: TimerCheckpoint, source: StoreSo
     return behind_last
 
 
-def _at_precision(waiting: _Waiting, made_with_ms: int, history: PrecisionHistory) -> _Waiting:
-    """The units in slots of the current precision; the argument itself if they are."""
-    if made_with_ms == history.current_ms and not (waiting.slot_ms % history.current_ms).any():
-        return waiting
-    slots = [history.after_change(slot, made_with_ms) for slot in waiting.slot_ms.tolist()]
-    return waiting._replace(slot_ms=np.array(slots, np.int64))
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Where units of a precision wait in a wheel of the current one that begins at a time."""
 
+    history: PrecisionHistory
+    made_with_ms: int
+    start_ms: int
 
-def _in_reach(waiting: _Waiting, start_ms: int, precision_ms: int) -> _Waiting:
-    """The units in slots that a wheel reaches from now on, backwards and forwards; the argument itself if they are."""
-    low, high = start_ms - SLOTS_TTL * precision_ms, start_ms + (SLOTS_TTL - BLANK_SLOTS) * precision_ms
-    too_late = waiting.slot_ms > start_ms + SLOTS_TTL * precision_ms
-    if not too_late.any() and not (waiting.slot_ms < low).any():
-        return waiting
-    magic = np.where(too_late, waiting.magic | MAGIC_ROLL, waiting.magic)
-    slots = np.where(too_late, high, np.maximum(waiting.slot_ms, low))
-    return waiting._replace(slot_ms=slots, magic=magic)
+    @property
+    def low_ms(self) -> int:
+        """The first slot."""
+        return self.start_ms - SLOTS_TTL * self.history.current_ms
 
+    @property
+    def high_ms(self) -> int:
+        """The last slot, less than a turn of the wheel behind the first."""
+        return self.start_ms + (SLOTS_TTL - 1) * self.history.current_ms
 
-def _without_repeats(waiting: _Waiting) -> _Waiting:
-    """Each record once: the last unit counts."""
-    count = len(waiting.position)
-    _values, from_end = np.unique(waiting.physical_offset[::-1], return_index=True)
-    return waiting if len(from_end) == count else waiting.take(np.sort(count - 1 - from_end))
+    def holds(self, slots_ms: Collection[int]) -> bool:
+        """Whether the units of slots stay where they are."""
+        precision_ms = self.history.current_ms
+        if self.made_with_ms != precision_ms or any(slot_ms % precision_ms for slot_ms in slots_ms):
+            return False
+        return not slots_ms or self.low_ms <= min(slots_ms) <= max(slots_ms) <= self.high_ms
+
+    def place(self, slot_ms: int) -> tuple[int, bool]:
+        """Slot for the units of a slot, and whether they are rolled there, because they are due beyond the wheel."""
+        moved = self.history.after_change(slot_ms, self.made_with_ms)
+        if moved > self.high_ms:
+            return self.start_ms + (SLOTS_TTL - BLANK_SLOTS) * self.history.current_ms, True
+        return max(moved, self.low_ms), False
 
 
 def _is_progress_of(log: TimerLog, progress: SlotProgress) -> bool:
@@ -248,80 +272,40 @@ def _is_progress_of(log: TimerLog, progress: SlotProgress) -> bool:
     return unit is not None and (unit.slot_ms, unit.physical_offset) == (progress.slot_ms, progress.physical_offset)
 
 
-def _behind(waiting: _Waiting, progress: SlotProgress) -> _Waiting:
-    """The units after the progress of a slot; the argument itself if none is removed."""
-    is_cancel = waiting.magic & (MAGIC_DELETE | MAGIC_ROLL) == MAGIC_DELETE
-    done = (waiting.slot_ms == progress.slot_ms) & (waiting.position <= progress.position) & ~is_cancel
-    return waiting.take(~done) if done.any() else waiting
-
-
-def _chains_hold(waiting: _Waiting, log_start: int, progress: SlotProgress) -> bool:
-    """Whether each unit leads to the one before it in its slot, or to nothing pending."""
-    order = np.lexsort((waiting.position, waiting.slot_ms))
-    position, slot, previous = waiting.position[order], waiting.slot_ms[order], waiting.previous[order]
-    expected = np.full(len(order), NO_POSITION, np.int64)
-    same = slot[1:] == slot[:-1]
-    expected[1:][same] = position[:-1][same]
-    leads_nowhere = previous < np.where(slot == progress.slot_ms, progress.position + 1, max(log_start, 0))
-    return bool(np.where(expected == NO_POSITION, leads_nowhere, previous == expected).all())
-
-
-def _written_anew(log: TimerLog, waiting: _Waiting, before_ms: Int64s, low_ms: int) -> _Waiting:
+def _written_anew(log: TimerLog, units: Iterable[PendingUnit], reach: _Reach) -> _Chains:
     """Write the units with new chains into new files, then delete the old ones.
 
     A crash in between leaves units twice, which the next start detects. Units keep their order, so that files outlive their
     records in order; those that are long overdue come first, by due time.
     """
-    overdue = np.where(waiting.slot_ms <= low_ms, before_ms, np.iinfo(np.int64).max)
-    waiting = waiting.take(np.lexsort((waiting.position, overdue)))
+    overdue, data = array("q"), bytearray()
+    for _position, slot_ms, unit in units:
+        overdue.append(slot_ms if reach.place(slot_ms)[0] <= reach.low_ms else _NEVER)
+        data += UNIT.pack(*unit)
+    logger.info("the timer log is written anew, with the %d units that wait", len(overdue))
     start = log.skip_to_new_file()
-    positions = np.empty(len(waiting.position), np.int64)
-    last_of: dict[int, int] = {}
-    for row, (slot_ms, magic, write_ms, physical, size, topic) in enumerate(
-        zip(
-            waiting.slot_ms.tolist(), waiting.magic.tolist(), waiting.write_ms.tolist(), waiting.physical_offset.tolist(),
-            waiting.record_bytes.tolist(), waiting.topic_hash.tolist(), strict=True,
-        )
-    ):  # fmt: skip
-        at_ms = slot_ms if slot_ms - write_ms > _DELAY_MAX_MS else min(write_ms, slot_ms)
-        unit = TimerUnit(last_of.get(slot_ms, NO_POSITION), magic, at_ms, slot_ms - at_ms, physical, size, topic)
-        positions[row] = last_of[slot_ms] = log.append(unit)
-        if log.unwritten_bytes > _WRITE_BYTES:
-            _write(log)
+    in_order = (unpack_unit(data, UNIT.size * row) for row in sorted(range(len(overdue)), key=overdue.__getitem__))
+    chains = _chains(_moved(log, in_order, reach), log, NO_PROGRESS)
     _write(log)
     log.remove_before(start)
-    return waiting._replace(position=positions)
+    return chains
 
 
-def _by_topic(waiting: _Waiting) -> dict[int, int]:
-    hashes, rows = np.unique(waiting.topic_hash, return_inverse=True)
-    messages = np.bincount(rows, weights=_changes(waiting), minlength=len(hashes)).astype(np.int64)
-    return {topic: count for topic, count in zip(hashes.tolist(), messages.tolist(), strict=True) if count}
-
-
-def _changes(waiting: _Waiting) -> Int64s:
-    """Change of each unit to the message count of its slot."""
-    return np.where(waiting.magic & MAGIC_DELETE, -1, 1).astype(np.int64)
+def _moved(log: TimerLog, units: Iterable[TimerUnit], reach: _Reach) -> Iterator[PendingUnit]:
+    """Append units to the log, in their slots and with new chains."""
+    last_of: dict[int, int] = {}
+    for unit in units:
+        slot_ms, is_rolled = reach.place(unit.slot_ms)
+        magic = unit.magic | MAGIC_ROLL if is_rolled else unit.magic
+        at_ms = slot_ms if slot_ms - unit.write_ms > DELAY_MAX_MS else min(unit.write_ms, slot_ms)
+        moved = unit._replace(previous=last_of.get(slot_ms, NO_POSITION), magic=magic, write_ms=at_ms, delay_ms=slot_ms - at_ms)
+        last_of[slot_ms] = position = log.append(moved)
+        yield position, slot_ms, (UNIT.size, *moved, 0)
+        if log.unwritten_bytes > _WRITE_BYTES:
+            _write(log)
 
 
 def _write(log: TimerLog) -> None:
     pending = log.unwritten()
     log.write(pending)
     log.was_written(pending)
-
-
-def _fill(wheel: TimerWheel, waiting: _Waiting) -> None:
-    if not len(waiting.position):
-        return
-    waiting = waiting.take(np.lexsort((waiting.position, waiting.slot_ms)))
-    slot, change = waiting.slot_ms, _changes(waiting)
-    starts = np.flatnonzero(np.concatenate(([True], slot[1:] != slot[:-1])))
-    ends = np.concatenate((starts[1:], [len(slot)])) - 1
-    rolls = np.where(waiting.magic & MAGIC_ROLL, change, 0)
-    wheel.put(
-        slot[starts],
-        waiting.position[starts],
-        waiting.position[ends],
-        np.add.reduceat(change, starts),
-        np.add.reduceat(rolls, starts),
-    )

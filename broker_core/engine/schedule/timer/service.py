@@ -15,11 +15,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broker_core.engine.schedule.timer.checkpoint import TimerCheckpoint, checkpoint_file, load_checkpoint
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
+from broker_core.engine.schedule.timer.recovery import has_slots_from, open_timer_store, read_found_precision
 from broker_core.engine.schedule.timer.settings import TimerPaths, TimerSettings
+from broker_core.engine.schedule.timer.source import StoreSource
+from broker_core.engine.schedule.timer.timer_store import TimerFlush
+from broker_core.engine.schedule.timer.work import TimerWork
 from broker_core.engine.store.disk import Disk
 from broker_core.engine.store.message_store import MessageStore
 from broker_core.engine.store.results import Arrival, PutResult
@@ -27,10 +31,6 @@ from broker_core.engine.tables.set_aside import SetAside
 from broker_core.errors import OrbitError, StoreError
 from broker_core.protocol.message.model import MessageToStore
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
-
-if TYPE_CHECKING:
-    from broker_core.engine.schedule.timer.timer_store import TimerFlush
-    from broker_core.engine.schedule.timer.work import TimerWork
 
 ARRIVAL_WAIT_MS = 5
 """How long arriving messages are gathered before they enter the wheel."""
@@ -124,8 +124,6 @@ class TimerService:
         """
         if not self._holds_timers():
             return False
-        from broker_core.engine.schedule.timer.recovery import has_slots_from
-
         found = checkpoint_file(self._paths.checkpoint, self._disk).read().value or TimerCheckpoint()
         is_behind = found.queue_offset < self._store.max_offset(WHEEL_TIMER_TOPIC, 0)
         return is_behind or has_slots_from(self._paths, self._settings, self._disk, found.read_ms)
@@ -182,11 +180,6 @@ class TimerService:
             self._precisions_changed()
 
     def _open(self, log_end: int, precisions: Mapping[str, Any], checkpoint: TimerCheckpoint) -> tuple[TimerWork, bool]:
-        # The timer store needs numpy. The first clients are served while this thread loads it.
-        from broker_core.engine.schedule.timer.recovery import open_timer_store, read_found_precision
-        from broker_core.engine.schedule.timer.source import StoreSource
-        from broker_core.engine.schedule.timer.work import TimerWork
-
         source = StoreSource(self._store, log_end)
         found = None if precisions else read_found_precision(self._paths, self._settings, self._disk)
         self.history = PrecisionHistory.of_json(precisions, current_ms=self._settings.precision_ms, found_ms=found)
@@ -205,7 +198,7 @@ class TimerService:
 
     def _arrived(self, _arrival: Arrival) -> None:
         if not self._is_gathering and self.work is not None and self._soon is None:
-            # Not at once: a turn for many messages costs little more than one for a single message.
+            # Not at once: a turn costs as much as five messages that enter the wheel.
             self._is_gathering = True
             self._wait(ARRIVAL_WAIT_MS)
 

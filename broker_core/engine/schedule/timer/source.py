@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator, Sequence
 
-from broker_core.engine.schedule.timer.timer_store import QueueUnits
+from broker_core.engine.store.consume_queue import UNIT
 from broker_core.engine.store.message_store import MessageStore
-from broker_core.engine.store.record_columns import UNIT_TYPE
+from broker_core.protocol.message.record import SIZE, SMALLEST_RECORD
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 
 
@@ -32,21 +32,24 @@ class StoreSource:
 
     def queue_units(self, offset: int, count: int) -> list[tuple[int, int]]:
         """Physical offset and size of messages of the wheel topic."""
-        units = self._store.queue_units(WHEEL_TIMER_TOPIC, 0, offset, count)
-        return [(unit.physical_offset, unit.record_bytes) for unit in units]
+        data = self._store.unit_bytes(WHEEL_TIMER_TOPIC, 0, offset, count)
+        units = [(physical, size) for physical, size, _code in UNIT.iter_unpack(data)]
+        if all(size > 0 for _physical, size in units):
+            return units
+        repaired = self._store.queue_units(WHEEL_TIMER_TOPIC, 0, offset, count)
+        return [(unit.physical_offset, unit.record_bytes) for unit in repaired]
 
-    def queue_columns(self, offset: int, count: int) -> QueueUnits:
-        """The same as columns."""
-        units = np.frombuffer(self._store.unit_bytes(WHEEL_TIMER_TOPIC, 0, offset, count), UNIT_TYPE)
-        if (units["record_bytes"] <= 0).any():
-            # A hole: `queue_units` repairs it.
-            found = np.array(self.queue_units(offset, count), np.int64).reshape(-1, 2)
-            return QueueUnits(found[:, 0], found[:, 1])
-        return QueueUnits(units["physical_offset"].astype(np.int64), units["record_bytes"].astype(np.int64))
-
-    def bytes_at(self, physical_offset: int, size: int) -> memoryview | None:
-        """Bytes of the commit log, None if they are missing or span two files."""
-        return self._store.bytes_at(physical_offset, size)
+    def records(self, units: Sequence[tuple[int, int]]) -> Iterator[memoryview | None]:
+        """Whole records of units of the queue; None for a missing one."""
+        start, (last, last_bytes) = units[0][0], units[-1]
+        piece = self._store.bytes_at(start, last + last_bytes - start)
+        for physical, size in units:
+            at = physical - start
+            if piece is None or not 0 <= at <= len(piece) - size:
+                yield self.record(physical, size)
+                continue
+            stored = SIZE.unpack_from(piece, at)[0] if size >= SMALLEST_RECORD else 0
+            yield piece[at : at + size] if stored == size else None
 
     def record(self, physical_offset: int, record_bytes: int) -> memoryview | None:
         """A whole record, None if it is missing."""

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from broker_core.engine.schedule.timer.checkpoint import SlotProgress
 from broker_core.engine.schedule.timer.layout import (
     BLANK_MAGIC,
     FILLER,
+    MAGIC_DELETE,
     MAGIC_MASK,
+    MAGIC_ROLL,
+    NO_POSITION,
     UNIT,
-    UNIT_TYPE,
     Slot,
     TimerUnit,
     unpack_unit,
@@ -31,8 +31,7 @@ from broker_core.platform import replacing
 _BLOCK_UNITS = 128
 _BLOCK_BYTES = _BLOCK_UNITS * UNIT.size
 _BLOCKS_KEPT = 8
-
-Units = npt.NDArray[np.void]
+_KIND = MAGIC_DELETE | MAGIC_ROLL
 
 
 class PendingBytes(NamedTuple):
@@ -42,11 +41,8 @@ class PendingBytes(NamedTuple):
     data: bytes
 
 
-class TimerUnitRun(NamedTuple):
-    """Consecutive units of one file: `UNIT_TYPE` rows, and the position of the first."""
-
-    position: int
-    units: Units
+PendingUnit = tuple[int, int, tuple[int, ...]]
+"""Position, time of the slot, and the fields of `UNIT`. No class, because a start makes one for each pending message."""
 
 
 class TimerLog:
@@ -54,6 +50,7 @@ class TimerLog:
 
     Attributes:
         end: Position after the last unit.
+        last: Position of the last unit that `pending` has found, `NO_POSITION` without any.
         start: Position of the first byte that is kept.
         written: Position up to which the files are complete.
     """
@@ -63,6 +60,7 @@ class TimerLog:
         self._disk = disk
         self.file_bytes = self._size_on_disk(file_bytes)
         self.start = self.end = self.written = 0
+        self.last = NO_POSITION
         self._tail = bytearray()
         self._blocks: dict[int, bytes] = {}
 
@@ -177,21 +175,35 @@ class TimerLog:
 
     # ---- opening and cutting ----
 
-    def runs(self) -> Iterator[TimerUnitRun]:
-        """All units in the files, up to the first bytes that are none; sets `start` and `end`."""
+    def pending(self, from_ms: int, log_min: int, log_end: int, progress: SlotProgress) -> Iterator[PendingUnit]:
+        """Units in the files, by position: of slots from a time on, of records in a range of the commit log, not done yet.
+
+        Reads up to the first bytes that are no unit. The first step sets `start`, the last one `end`, `last` and `written`.
+        """
+        progress_ms, done_until, _physical = progress
+        unit_bytes, odd = UNIT.size, ~MAGIC_MASK
         files = offset_files(self._directory)
         self.start = self.end = files[0][1] if files else 0
+        self.last = NO_POSITION
         for path, base in files:
             if base != self.end:
                 break
             data = self._disk.map_read_only(path) if path.stat().st_size else memoryview(b"")
-            found = np.frombuffer(data, UNIT_TYPE, len(data) // UNIT.size)
-            bad = (found["size"] != UNIT.size) | (found["magic"] & ~MAGIC_MASK != 0)
-            count = int(bad.argmax()) if bad.any() else len(found)
-            self.end = base + count * UNIT.size
-            if count:
-                yield TimerUnitRun(base, found[:count])
-            filler = data[count * UNIT.size : count * UNIT.size + FILLER.size]
+            units = UNIT.iter_unpack(data[: len(data) // UNIT.size * UNIT.size])
+            end = base
+            for unit in units:
+                size, _previous, magic, write_ms, delay_ms, physical, _record_bytes, _topic, _reserved = unit
+                if size != unit_bytes or magic & odd:
+                    break
+                slot_ms = write_ms + delay_ms
+                is_done = slot_ms == progress_ms and end <= done_until and magic & _KIND != MAGIC_DELETE
+                if slot_ms >= from_ms and log_min <= physical < log_end and not is_done:
+                    yield end, slot_ms, unit
+                end += unit_bytes
+            if end > base:
+                self.last = end - UNIT.size
+            self.end = end
+            filler = data[end - base : end - base + FILLER.size]
             if len(filler) < FILLER.size or FILLER.unpack(filler)[2] != BLANK_MAGIC:
                 break
             self.end = base + self.file_bytes

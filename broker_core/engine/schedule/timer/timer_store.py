@@ -10,28 +10,24 @@ All methods belong to one thread except `TimerStore.write` and `TimerWheel.pendi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from broker_core.engine.schedule.timer.checkpoint import SlotProgress, TimerCheckpoint, checkpoint_file
 from broker_core.engine.schedule.timer.layout import (
     BLANK_SLOTS,
+    DELAY_MAX_MS,
     MAGIC_DEFAULT,
     MAGIC_DELETE,
     MAGIC_ROLL,
-    NO_POSITION,
     SLOTS_TTL,
     UNIT,
-    UNIT_TYPE,
     TimerUnit,
 )
 from broker_core.engine.schedule.timer.settings import TimerPaths
 from broker_core.engine.schedule.timer.timer_log import PendingBytes, TimerLog, chain
 from broker_core.engine.schedule.timer.wheel import DirtyPages, TimerWheel
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.record_heads import Bools, Int64s
 
 NOT_WHOLE = 1 << 62
 """Flush position of a checkpoint while a lost timer log is being rebuilt: no log is that long."""
@@ -40,35 +36,11 @@ UNWRITTEN_BYTES_MAX = 32 * 1024 * 1024
 """With more unwritten bytes, no further message enters the wheel."""
 
 
-class QueueUnits(NamedTuple):
-    """Units of the wheel topic's queue; one item a message."""
-
-    physical_offset: Int64s
-    record_bytes: Int64s
-
-
-class TimerPlaces(NamedTuple):
-    """The slots of messages; ``is_roll``: it enters the wheel again there, because it is due later than the wheel reaches."""
-
-    slot_ms: Int64s
-    is_roll: Bools
-
-    def part(self, part: slice) -> TimerPlaces:
-        """Some of the rows."""
-        return TimerPlaces(self.slot_ms[part], self.is_roll[part])
-
-
-class Columns(NamedTuple):
-    """Messages that enter the wheel; one item a message."""
-
-    topic_hash: Int64s
-    is_delete: Bools
-    physical_offset: Int64s
-    record_bytes: Int64s
-
-    def part(self, part: slice | Int64s) -> Columns:
-        """Some of the rows."""
-        return Columns(self.topic_hash[part], self.is_delete[part], self.physical_offset[part], self.record_bytes[part])
+Entry = tuple[int, int, int, int, bool, int, int]
+"""A message that enters the wheel: offset in the queue of the wheel topic, time aligned by the sender's broker, slot of that
+time, hash of the real topic, whether it cancels another message, physical offset and size of its record. No class, because a
+turn makes a thousand.
+"""
 
 
 class TimerFlush(NamedTuple):
@@ -121,8 +93,8 @@ class TimerStore:
         self.wheel = wheel
         self.log = log
         self.precision_ms = wheel.precision_ms
-        limit = SLOTS_TTL - BLANK_SLOTS
-        self._roll_slots = roll_slots if 2 <= roll_slots <= limit else limit
+        self._reach_slots = min(SLOTS_TTL - BLANK_SLOTS, DELAY_MAX_MS // wheel.precision_ms)
+        self._roll_slots = roll_slots if 2 <= roll_slots <= self._reach_slots else self._reach_slots
         self.read_ms = read_ms
         self.queue_offset = queue_offset
         self.waiting = sum(waiting_by_topic.values())
@@ -139,78 +111,62 @@ class TimerStore:
         """Start of the slot that holds a time."""
         return time_ms - time_ms % self.precision_ms
 
-    def places(self, slots_ms: Int64s, now_ms: int) -> TimerPlaces:
-        """Slots of messages; due ones get their own slots too, as far as the wheel reaches back.
+    def add(self, entries: Sequence[Entry], now_ms: int) -> int:
+        """Add messages to their slots, in order.
 
-        Source: docs/spec/store.md §14.1 (roll).
-        """
-        write_ms = self.aligned(now_ms)
-        window, low = self._roll_slots * self.precision_ms, (SLOTS_TTL - BLANK_SLOTS) * self.precision_ms
-        beyond = slots_ms - (write_ms + window)
-        is_roll = beyond >= 0
-        if is_roll.any():
-            is_last = beyond < self._roll_slots // 3 * self.precision_ms
-            step = np.where(is_last, self._roll_slots // 2 * self.precision_ms, window)
-            slots_ms = np.where(is_roll, write_ms + step, slots_ms)
-        return TimerPlaces(np.maximum(slots_ms, write_ms - low), is_roll)
-
-    def room_for(self, places: TimerPlaces) -> int:
-        """How many of the messages can be added now, from the first on.
-
-        A slot may still hold units of a whole turn later, and the disk may be slow.
+        Returns:
+            How many had room, from the first on: a slot may still hold units of a whole turn later, and the disk may be slow.
         """
         if self.log.unwritten_bytes >= UNWRITTEN_BYTES_MAX and not self.is_redoing:
             return 0
-        taken = self.wheel.are_taken(places.slot_ms)
-        return int(taken.argmax()) if taken.any() else len(taken)
+        added = 0
+        while added < len(entries):
+            room = self.log.room()
+            done = self._add(entries[added : added + room], now_ms)
+            added += done
+            if done < room:
+                break
+        return added
 
-    def add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
-        """Add messages to their slots, in order; no more than `room_for` permits."""
-        done = 0
-        while done < len(columns.topic_hash):
-            count = min(self.log.room(), len(columns.topic_hash) - done)
-            part = slice(done, done + count)
-            self._add(places.part(part), columns.part(part), now_ms)
-            done += count
-        self.waiting += int(len(columns.is_delete) - 2 * columns.is_delete.sum())
-        self.read_ms = min(self.read_ms, int(places.slot_ms.min()))  # smaller after the clock was set back
-        first = int(places.slot_ms.min())
-        self.next_slot_ms = first if self.next_slot_ms is None else min(self.next_slot_ms, first)
-
-    def _add(self, places: TimerPlaces, columns: Columns, now_ms: int) -> None:
+    def _add(self, entries: Sequence[Entry], now_ms: int) -> int:
         """The same for messages whose units fit into one file of the log."""
-        count = len(columns.topic_hash)
-        position = self.log.next_position()
-        positions = position + UNIT.size * np.arange(count, dtype=np.int64)
-        order = np.argsort(places.slot_ms, kind="stable")
-        slot_ms = places.slot_ms[order]
-        starts = np.flatnonzero(np.concatenate(([True], slot_ms[1:] != slot_ms[:-1])))
-        ends = np.concatenate((starts[1:], [count])) - 1
-        in_order = positions[order]
-        before = self.wheel.slots(slot_ms[starts])
-        previous = np.empty(count, np.int64)
-        previous[order[1:]] = in_order[:-1]
-        previous[order[starts]] = before.last
-        change = np.where(columns.is_delete, -1, 1)[order]
-        rolls = np.where(places.is_roll[order], change, 0)
-        first = np.where(before.last == NO_POSITION, in_order[starts], before.first)
-        messages = before.messages + np.add.reduceat(change, starts)
-        self.wheel.put(slot_ms[starts], first, in_order[ends], messages, np.add.reduceat(rolls, starts))
-        write_ms = self.aligned(now_ms)
-        units = np.zeros(count, UNIT_TYPE)
-        units["size"] = UNIT.size
-        units["previous"] = previous
-        units["magic"] = MAGIC_DEFAULT + MAGIC_ROLL * places.is_roll + MAGIC_DELETE * columns.is_delete
-        units["write_ms"] = write_ms
-        units["delay_ms"] = places.slot_ms - write_ms
-        units["physical_offset"] = columns.physical_offset
-        units["record_bytes"] = columns.record_bytes
-        units["topic_hash"] = columns.topic_hash
-        self.log.append_many(units.tobytes())
-        by_topic = self.waiting_by_topic
-        hashes, rows = np.unique(columns.topic_hash, return_inverse=True)
-        for topic, more in zip(hashes.tolist(), np.bincount(rows[order], weights=change).tolist(), strict=True):
-            by_topic[topic] = by_topic.get(topic, 0) + int(more)
+        write_ms, position = self.aligned(now_ms), self.log.next_position()
+        low = write_ms - self._reach_slots * self.precision_ms
+        beyond = self.rolls_from(now_ms)
+        nearest, units, by_topic, add = beyond, list[bytes](), self.waiting_by_topic, self.wheel.add
+        for _offset, _out_ms, due_ms, topic, is_delete, physical, record_bytes in entries:
+            change, magic = (-1, MAGIC_DEFAULT | MAGIC_DELETE) if is_delete else (1, MAGIC_DEFAULT)
+            slot_ms, rolls = due_ms, 0
+            if due_ms >= beyond:
+                slot_ms, rolls, magic = write_ms + self._step(due_ms - beyond), change, magic | MAGIC_ROLL
+            elif due_ms < low:
+                slot_ms = low
+            previous = add(slot_ms, position, position, change, rolls)
+            if previous is None:
+                break
+            delay_ms = slot_ms - write_ms
+            units.append(UNIT.pack(UNIT.size, previous, magic, write_ms, delay_ms, physical, record_bytes, topic, 0))
+            position += UNIT.size
+            nearest = min(nearest, slot_ms)
+            self.waiting += change
+            by_topic[topic] = by_topic.get(topic, 0) + change
+        if units:
+            self.log.append_many(b"".join(units))
+            self.read_ms = min(self.read_ms, nearest)  # smaller after the clock was set back
+            self.next_slot_ms = nearest if self.next_slot_ms is None else min(self.next_slot_ms, nearest)
+        return len(units)
+
+    def rolls_from(self, now_ms: int) -> int:
+        """Messages of slots from this time on enter the wheel again, because they are due later than the wheel reaches."""
+        return self.aligned(now_ms) + self._roll_slots * self.precision_ms
+
+    def _step(self, beyond_ms: int) -> int:
+        """How far ahead of now a message waits that is due so much later than the wheel reaches.
+
+        Source: docs/spec/store.md §14.1 (roll).
+        """
+        is_last = beyond_ms < self._roll_slots // 3 * self.precision_ms
+        return (self._roll_slots // 2 if is_last else self._roll_slots) * self.precision_ms
 
     @property
     def is_redoing(self) -> bool:

@@ -6,20 +6,20 @@ one from before a crash does no harm. The file is kept for brokers that trust it
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from broker_core.engine.schedule.timer.layout import NO_POSITION, SLOT, SLOT_TYPE, SLOTS_TOTAL, WHEEL_BYTES, Slot
+from broker_core.engine.schedule.timer.layout import NO_POSITION, SLOT, SLOTS_TOTAL, WHEEL_BYTES, Slot
 from broker_core.engine.store.disk import Disk
-from broker_core.engine.store.record_heads import Bools, Int64s
 from broker_core.platform import replacing
 
 PAGE_BYTES = 4096
-_BLOCK_SLOTS = 1_024
-_BLOCKS = -(-SLOTS_TOTAL // _BLOCK_SLOTS)
+_PAGE_SLOTS = PAGE_BYTES // SLOT.size
+_TIME_AND_MESSAGES = struct.Struct(">q16xi4x")
+assert _TIME_AND_MESSAGES.size == SLOT.size
 
 
 class DirtyPages(NamedTuple):
@@ -30,20 +30,11 @@ class DirtyPages(NamedTuple):
     is_whole: bool
 
 
-class SlotColumns(NamedTuple):
-    """Slots, without their times."""
-
-    first: Int64s
-    last: Int64s
-    messages: Int64s
-
-
 class PendingSlots(NamedTuple):
-    """Slots with units, by time: messages less cancels, and those of them that only wait for a later slot (``rolls``)."""
+    """Slots with units, by time; ``messages``: less cancels and those that only wait for a later slot."""
 
-    time_ms: Int64s
-    messages: Int64s
-    rolls: Int64s
+    time_ms: list[int]
+    messages: list[int]
 
 
 class TimerWheel:
@@ -54,10 +45,10 @@ class TimerWheel:
         self.precision_ms = precision_ms
         self._disk = disk
         self._memory = disk.map_memory(WHEEL_BYTES)
-        self._slots = np.frombuffer(self._memory, SLOT_TYPE)
-        self._rolls = np.zeros(SLOTS_TOTAL, np.int32)
-        self._taken = np.zeros(_BLOCKS, np.int64)
-        """Slots with units, by block: a search skips the empty ones."""
+        self._taken = bytearray(SLOTS_TOTAL)
+        """1 for each slot with units: a search skips the empty ones."""
+        self._rolls: dict[int, int] = {}
+        """Row of a slot → its messages that only wait for a later slot."""
         self._dirty: set[int] = set()
         self._is_written = False
 
@@ -67,87 +58,101 @@ class TimerWheel:
         found, first, last, messages, _magic = SLOT.unpack_from(self._memory, tick % SLOTS_TOTAL * SLOT.size)
         return Slot(tick * self.precision_ms, first, last, messages) if found == tick else None
 
-    def slots(self, times_ms: Int64s) -> SlotColumns:
-        """The slots of times; positions are -1 without units."""
-        ticks = times_ms // self.precision_ms
-        found = self._slots[ticks % SLOTS_TOTAL]
-        is_empty = found["time"] != ticks
-        first, last, messages = (found[name].astype(np.int64) for name in ("first", "last", "count"))
-        first[is_empty] = last[is_empty] = NO_POSITION
-        messages[is_empty] = 0
-        return SlotColumns(first, last, messages)
+    def add(self, time_ms: int, first: int, last: int, messages: int, rolls: int) -> int | None:
+        """Add units to the slot of a time.
 
-    def are_taken(self, times_ms: Int64s) -> Bools:
-        """Whether the slots of times still hold units of other times, a whole turn of the wheel away."""
-        ticks = times_ms // self.precision_ms
-        found = self._slots["time"][ticks % SLOTS_TOTAL]
-        return np.asarray((found != 0) & (found != ticks))
+        Args:
+            time_ms: The time.
+            first: Position of the first of the units.
+            last: Position of the last one, behind all units of the slot.
+            messages: Their messages less cancels.
+            rolls: Those of them that only wait for a later slot.
 
-    def put(self, times_ms: Int64s, first: Int64s, last: Int64s, messages: Int64s, rolls: Int64s) -> None:
-        """Set slots, each of them once; adds ``rolls`` to the messages that only wait for a later slot."""
-        ticks = times_ms // self.precision_ms
-        rows = ticks % SLOTS_TOTAL
-        new = rows[self._slots["time"][rows] == 0]
-        np.add.at(self._taken, new // _BLOCK_SLOTS, 1)
-        self._slots["time"][rows] = ticks
-        self._slots["first"][rows] = first
-        self._slots["last"][rows] = last
-        self._slots["count"][rows] = messages
-        self._rolls[rows] += rolls.astype(np.int32)
-        self._dirty.update((rows * SLOT.size // PAGE_BYTES).tolist())
+        Returns:
+            Position of the last unit before, `NO_POSITION` without any; None, and nothing is added, where the slot still holds
+            units of another time, a whole turn of the wheel away.
+        """
+        tick = time_ms // self.precision_ms
+        row = tick % SLOTS_TOTAL
+        at = row * SLOT.size
+        found, first_before, last_before, messages_before, _magic = SLOT.unpack_from(self._memory, at)
+        if not found:
+            last_before = NO_POSITION
+            self._taken[row] = 1
+        elif found == tick:
+            first, messages = first_before, messages_before + messages
+        else:
+            return None
+        SLOT.pack_into(self._memory, at, tick, first, last, messages, 0)
+        if rolls:
+            self._rolls[row] = self._rolls.get(row, 0) + rolls
+        self._dirty.add(at // PAGE_BYTES)
+        return int(last_before)
 
     def clear(self, time_ms: int) -> None:
         """Empty the slot of a time."""
         row = time_ms // self.precision_ms % SLOTS_TOTAL
-        if SLOT.unpack_from(self._memory, row * SLOT.size)[0]:
-            self._taken[row // _BLOCK_SLOTS] -= 1
+        self._taken[row] = 0
         SLOT.pack_into(self._memory, row * SLOT.size, 0, 0, 0, 0, 0)
-        self._rolls[row] = 0
+        self._rolls.pop(row, None)
         self._dirty.add(row * SLOT.size // PAGE_BYTES)
 
     def next_time(self, from_ms: int) -> int | None:
         """Time of the first slot with units at or after a time; None without any."""
         start = max(1, from_ms // self.precision_ms)
-        first_block = start % SLOTS_TOTAL // _BLOCK_SLOTS
-        blocks = np.flatnonzero(self._taken)
-        # Once around the wheel; the block of the start comes twice, for its second and for its first part.
-        cut = int(np.searchsorted(blocks, first_block))
-        best: int | None = None
-        for block in [*blocks[cut:].tolist(), *blocks[: cut + 1].tolist()]:
-            times = self._slots["time"][block * _BLOCK_SLOTS : (block + 1) * _BLOCK_SLOTS]
-            later = times[times >= start]
-            if len(later) and (best is None or int(later.min()) < best):
-                best = int(later.min())
-                if block != first_block:
-                    break
-        return None if best is None else best * self.precision_ms
+        begin = start % SLOTS_TOTAL
+        beyond: list[int] = []
+        # Once around the wheel. Those less than a turn ahead come by time.
+        for first, end in ((begin, SLOTS_TOTAL), (0, begin)):
+            row = self._taken.find(1, first, end)
+            while row >= 0:
+                tick = int(SLOT.unpack_from(self._memory, row * SLOT.size)[0])
+                if start <= tick < start + SLOTS_TOTAL:
+                    return tick * self.precision_ms
+                if tick > start:
+                    beyond.append(tick)
+                row = self._taken.find(1, row + 1, end)
+        return min(beyond) * self.precision_ms if beyond else None
+
+    def times_with_rolls(self) -> list[int]:
+        """Times of the slots whose messages, some of them, only wait for a later slot."""
+        ticks = [SLOT.unpack_from(self._memory, row * SLOT.size)[0] for row in self._rolls]
+        return [tick * self.precision_ms for tick in ticks]
 
     def pending(self) -> PendingSlots:
         """All slots with units. May be called from any thread."""
-        rows = self._rows()
-        times = self._slots["time"][rows].astype(np.int64)
-        order = np.argsort(times)
-        rows = rows[order]
-        messages = self._slots["count"][rows].astype(np.int64)
-        return PendingSlots(times[order] * self.precision_ms, messages, self._rolls[rows].astype(np.int64))
+        found: dict[int, int] = {}
+        for page in self._pages():
+            rows = slice(page * _PAGE_SLOTS, (page + 1) * _PAGE_SLOTS)
+            found.update(compress(_TIME_AND_MESSAGES.iter_unpack(self._page(page)), self._taken[rows]))
+        for row, rolls in tuple(self._rolls.items()):
+            tick, _messages = _TIME_AND_MESSAGES.unpack_from(self._memory, row * SLOT.size)
+            if tick in found:
+                found[tick] -= rolls
+        found.pop(0, None)  # emptied meanwhile
+        ticks = sorted(found)
+        return PendingSlots([tick * self.precision_ms for tick in ticks], list(map(found.__getitem__, ticks)))
 
-    def _rows(self) -> Int64s:
-        found = []
-        for block in np.flatnonzero(self._taken).tolist():
-            start = block * _BLOCK_SLOTS
-            found.append(start + np.flatnonzero(self._slots["time"][start : start + _BLOCK_SLOTS]))
-        return np.concatenate(found) if found else np.zeros(0, np.int64)
+    def _pages(self) -> Iterator[int]:
+        """Numbers of the pages with units."""
+        row = self._taken.find(1)
+        while row >= 0:
+            page = row // _PAGE_SLOTS
+            yield page
+            row = self._taken.find(1, (page + 1) * _PAGE_SLOTS)
+
+    def _page(self, number: int) -> bytes:
+        return self._memory[number * PAGE_BYTES : (number + 1) * PAGE_BYTES]
 
     # ---- the file ----
 
     def dirty(self) -> DirtyPages:
         """Copies of the pages changed since the last call; all with units until a `write` has succeeded."""
         if not self._is_written:
-            self._dirty.update((self._rows() * SLOT.size // PAGE_BYTES).tolist())
+            self._dirty.update(self._pages())
         numbers = sorted(self._dirty)
         self._dirty.clear()
-        pages = [bytes(self._memory[number * PAGE_BYTES : (number + 1) * PAGE_BYTES]) for number in numbers]
-        return DirtyPages(numbers, pages, not self._is_written)
+        return DirtyPages(numbers, [self._page(number) for number in numbers], not self._is_written)
 
     def was_written(self) -> None:
         """Record that `write` succeeded."""

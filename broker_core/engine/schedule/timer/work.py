@@ -12,13 +12,10 @@ from __future__ import annotations
 import logging
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from broker_core.engine.schedule.lateness import LatenessHour, LatenessWindow
-from broker_core.engine.schedule.timer.intake import NOT_A_TIMER, Intake, take
 from broker_core.engine.schedule.timer.layout import TimerUnit
 from broker_core.engine.schedule.timer.messages import (
     NEVER_ENQUEUED,
@@ -33,8 +30,7 @@ from broker_core.engine.schedule.timer.messages import (
 )
 from broker_core.engine.schedule.timer.precision import PrecisionHistory
 from broker_core.engine.schedule.timer.source import StoreSource
-from broker_core.engine.schedule.timer.timer_store import TimerStore
-from broker_core.engine.store.record_heads import Int64s
+from broker_core.engine.schedule.timer.timer_store import Entry, TimerStore
 from broker_core.engine.store.results import NEVER_STORED, PutResult, PutStatus
 from broker_core.engine.tables.set_aside import STAYS, SetAside
 from broker_core.errors import CodecError
@@ -44,7 +40,7 @@ from broker_core.protocol.message.properties import REAL_TOPIC, UNIQUE_KEY, find
 UNITS_A_TURN = 256
 """Messages delivered by one turn, which takes 3 to 5 ms then."""
 INTAKE_A_TURN = 1_024
-"""Messages that one turn adds to the wheel, likewise; more at once cost less each."""
+"""Messages that one turn adds to the wheel, likewise."""
 RETRY_MS = 500
 RETRY_MAX_MS = 10_000
 DAY_MS = 86_400_000
@@ -93,13 +89,13 @@ class FarAhead:
 
     def load(self, store: TimerStore, source: StoreSource) -> None:
         """Count the messages of a store that was just opened; reads each of them."""
-        pending = store.wheel.pending()
-        for slot_ms in pending.time_ms[pending.rolls != 0].tolist():
+        for slot_ms in store.wheel.times_with_rolls():
             for _position, unit in store.units(slot_ms):
                 record = source.record(unit.physical_offset, unit.record_bytes) if unit.is_roll else None
                 facts = None if record is None else timer_facts(record)
                 if facts is not None:
-                    self.add(facts.out_ms, -1 if facts.is_delete else 1)
+                    out_ms, _topic, is_delete = facts
+                    self.add(out_ms, -1 if is_delete else 1)
 
 
 @dataclass(slots=True)
@@ -200,51 +196,42 @@ class TimerWork:
             )
             self.figures.lost += low - store.queue_offset
             store.queue_offset = low
-        units = self._source.queue_columns(store.queue_offset, INTAKE_A_TURN)
-        count = len(units.physical_offset)
-        if not count and store.queue_offset < high:
+        units = self._source.queue_units(store.queue_offset, INTAKE_A_TURN)
+        if units:
+            self._put_in(self._entries(units), store.queue_offset + len(units), now_ms)
+        elif store.queue_offset < high:
             logger.warning("message %d of the wheel topic is not in its queue; it is passed over", store.queue_offset)
             self.figures.lost += 1
             store.queue_offset += 1
-        if not count:
-            return
-        offsets = np.arange(store.queue_offset, store.queue_offset + count)
-        taken = take(self._source, units)
-        slots_ms = _slots_ms(self._history, taken.out_ms, offsets)
-        wanted = self._wanted(taken, slots_ms, offsets)
-        if self._put_in(taken.part(wanted), slots_ms[wanted], offsets[wanted], now_ms):
-            store.queue_offset += count
 
-    def _wanted(self, taken: Intake, slots_ms: Int64s, offsets: Int64s) -> Int64s:
-        """Rows of the messages that enter the wheel: timer messages that are not done."""
-        is_timer = taken.out_ms != NOT_A_TIMER
-        for queue_offset in offsets[~is_timer].tolist():
-            logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", queue_offset)
-            self.figures.lost += 1
-        wanted = np.flatnonzero(is_timer)
-        if offsets[0] >= self.store.redo_until:
-            return wanted
-        rows = (offsets, slots_ms, taken.columns.physical_offset, taken.columns.record_bytes)
-        facts = zip(*(column[wanted].tolist() for column in rows), strict=True)
-        return wanted[[not self._redo.is_done(*fact) for fact in facts]]
+    def _entries(self, units: Sequence[tuple[int, int]]) -> list[Entry]:
+        """The messages from the store's queue offset on that enter the wheel: timer messages that are not done."""
+        entries: list[Entry] = []
+        records = zip(units, self._source.records(units), strict=True)
+        for offset, ((physical, size), record) in enumerate(records, self.store.queue_offset):
+            facts = None if record is None else timer_facts(record)
+            if facts is None:
+                logger.warning("message %d of the wheel topic is gone or no timer message; it is passed over", offset)
+                self.figures.lost += 1
+                continue
+            out_ms, topic_hash, is_delete = facts
+            slot_ms = self._history.slot_ms(out_ms, offset)
+            if offset >= self.store.redo_until or not self._redo.is_done(offset, slot_ms, physical, size):
+                entries.append((offset, out_ms, slot_ms, topic_hash, is_delete, physical, size))
+        return entries
 
-    def _put_in(self, taken: Intake, slots_ms: Int64s, offsets: Int64s, now_ms: int) -> bool:
-        """Put messages into the wheel; returns False when some of them must be retried."""
-        if not len(offsets):
-            return True
-        store = self.store
-        places = store.places(slots_ms, now_ms)
-        room = store.room_for(places)
-        if room:
-            places, columns = places.part(slice(room)), taken.columns.part(slice(room))
-            store.add(places, columns, now_ms)
-            for row in np.flatnonzero(places.is_roll).tolist():
-                self.far.add(int(taken.out_ms[row]), -1 if columns.is_delete[row] else 1)
-        if room == len(offsets):
-            return True
-        store.queue_offset = int(offsets[room])
-        self._pause(now_ms, "the timer wheel has no room, or waits for the disk")
-        return False
+    def _put_in(self, entries: Sequence[Entry], end: int, now_ms: int) -> None:
+        """Put messages into the wheel, all before a queue offset; those without room are tried again."""
+        added = self.store.add(entries, now_ms)
+        rolls_from = self.store.rolls_from(now_ms)
+        for _offset, out_ms, slot_ms, _topic, is_delete, _physical, _size in entries[:added]:
+            if slot_ms >= rolls_from:
+                self.far.add(out_ms, -1 if is_delete else 1)
+        if added == len(entries):
+            self.store.queue_offset = end
+        else:
+            self.store.queue_offset = entries[added][0]
+            self._pause(now_ms, "the timer wheel has no room, or waits for the disk")
 
     # ---- out of the wheel ----
 
@@ -300,7 +287,7 @@ class TimerWork:
             self.figures.lost += 1
             return True
         if unit.is_roll:
-            return self._roll(record, unit, facts.out_ms, now_ms)
+            return self._roll(record, unit, facts[0], now_ms)
         if due.cancel_keys and cancels(due.cancel_keys, properties):
             self.figures.cancelled += 1
             return True
@@ -399,11 +386,3 @@ class _Redo:
 
 def _identity(properties: bytes, times: int) -> int:
     return hash((find_property_bytes(properties, _TOPIC), find_property_bytes(properties, _UNIQUE), times))
-
-
-def _slots_ms(history: PrecisionHistory, out_ms: Int64s, queue_offsets: Int64s) -> Int64s:
-    """`PrecisionHistory.slot_ms` of many messages."""
-    if history.is_single:
-        return out_ms - out_ms % history.current_ms
-    pairs = zip(out_ms.tolist(), queue_offsets.tolist(), strict=True)
-    return np.array([history.slot_ms(out, offset) for out, offset in pairs], np.int64)

@@ -9,7 +9,7 @@ from broker_core.engine.store.results import NEVER_STORED, PutStatus
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX, encode_properties
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.store_bench import message
-from tests.support.timer_bench import DAY_MS
+from tests.support.timer_bench import DAY_MS, TimerBench
 
 SECOND = 1_000
 
@@ -204,6 +204,31 @@ def test_a_clock_set_forward_delivers_in_order_of_time(bench):
     bench.clock.advance(DAY_MS)
     bench.turns()
     assert bench.delivered() == ["h1", "h2", "h3"]
+
+
+def test_a_clock_set_forward_by_more_than_a_turn_of_the_wheel_loses_nothing(bench):
+    start = bench.clock()
+    bench.send("first", start + 5 * SECOND)
+    bench.send("second", start + 3 * DAY_MS)
+    bench.turns()
+    bench.clock.advance(15 * DAY_MS)
+    bench.send("new", bench.clock() + 3_600 * SECOND)
+    bench.turns()
+    assert bench.delivered() == ["first", "second"]
+    bench.pass_time(3_600 * SECOND)
+    assert bench.delivered() == ["first", "second", "new"]
+
+
+def test_what_is_overdue_by_more_than_a_unit_can_say_is_delivered_after_a_stop_too(tmp_path):
+    bench = TimerBench(tmp_path / "store", precision_ms=5 * SECOND).open()
+    bench.send("a", bench.clock() + 10 * SECOND)
+    bench.clock.advance(40 * DAY_MS)
+    bench.work.turn(bench.clock())
+    assert bench.delivered() == []
+    bench.flush()
+    bench.crash()
+    bench.open().turns()
+    assert bench.delivered() == ["a"]
 
 
 def test_a_slot_that_grows_while_it_is_delivered_is_delivered_whole(bench):
