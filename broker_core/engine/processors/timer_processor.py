@@ -8,17 +8,19 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from broker_core.engine.processors.dispatcher import Dispatcher
 from broker_core.engine.processors.put_rewrites import PutDraft, to_internal_queue
 from broker_core.engine.processors.retried_copies import put_counted
 from broker_core.engine.schedule.timer.accept import TimerFault, TimerLimits, TimerRefusal, slot_for
+from broker_core.engine.schedule.timer.console import TimerConsole
 from broker_core.engine.schedule.timer.messages import DELETE_KEY, DELIVER_MS, OUT_MS
 from broker_core.engine.schedule.timer.precision import PRECISION_FILE, PRECISION_RULE, changes_of
 from broker_core.engine.schedule.timer.recall_handle import RecallHandle, decode_handle
 from broker_core.engine.schedule.timer.service import TimerService
 from broker_core.engine.schedule.timer.settings import TimerSettings
+from broker_core.engine.schedule.timer.source import StoreSource
 from broker_core.engine.store.results import PutResult, PutStatus
 from broker_core.engine.tables.action_journal import ActionJournal
 from broker_core.engine.tables.config_files import ConfigFiles
@@ -33,9 +35,6 @@ from broker_core.protocol.message import properties as props
 from broker_core.protocol.message.model import HostAddress, MessageToStore
 from broker_core.protocol.message.tags import java_string_hash
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
-
-if TYPE_CHECKING:
-    from broker_core.engine.schedule.timer.console import TimerConsole
 
 logger = logging.getLogger(__name__)
 
@@ -175,9 +174,6 @@ class TimerMessages:
         if work is None:
             return None
         if self._console is None:
-            from broker_core.engine.schedule.timer.console import TimerConsole
-            from broker_core.engine.schedule.timer.source import StoreSource
-
             self._console = TimerConsole(
                 work,
                 StoreSource(self._state.store, self._state.store.commit_log_max_offset),
