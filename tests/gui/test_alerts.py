@@ -17,7 +17,7 @@ from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
-from gui.views.alerts.rule_table import drawn_series
+from gui.views.alerts.rule_table import drawn_series, last_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
 from gui.views.events.words import text_of
@@ -34,6 +34,7 @@ from monitoring.alert_rules import (
     unit_of,
 )
 from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, change_text
+from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
@@ -388,7 +389,7 @@ def outside(**changes):
     """Figures of an attached cluster with a broker that is away."""
     state = fake_state()
     catalog = replace(state.catalog, brokers=["broker-a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
-    faults = {"broker-b": "no answer since 12 s: cannot connect to h:1"}
+    faults = {"broker-b": "no answer for 12 s: cannot connect to h:1"}
     return replace(state, **{"catalog": catalog, "faults": faults, "lateness": None, **changes})
 
 
@@ -626,6 +627,23 @@ def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
     stuck = np.where(source.state.delays.level == 3, 9_000, 0)
     stuck_state = replace(source.state, delays=replace(source.state.delays, overdue_ms=stuck))
     assert drawn_series(replace(rows["late"], findings=()), stuck_state) == "level:3.overdue_ms"
+
+
+def test_a_pattern_of_which_nothing_is_known_now_is_drawn_by_what_was_worst(make_view):
+    lag = fake_state().group_lag_messages
+    source = with_rules(FakeSource(outside()), replace(RULE, series="group:*.lag_messages", threshold=1e9))
+    source.push_later(1_000, group_lag_messages=np.full(len(lag), np.nan))
+    opened = make_view(source)
+    assert row_of(opened, "fast")[0].state is AlertState.UNJUDGED
+    assert opened.chart_panel.subtitle == "Lag: group payment-settle"
+    assert opened.chart.has_figures
+    stock = np.arange(len(lag)) == source.state.catalog.groups.index("stock-worker")
+    for later in (np.where(stock, 1e6, lag), np.full(len(lag), np.nan)):
+        source.push_later(1_000, group_lag_messages=later)
+        opened.state_changed(source.state)
+        assert opened.chart_panel.subtitle == "Lag: group stock-worker"
+    nothing = last_series(replace(RULE, series="topic:*.got_rate"), source.state, History())
+    assert nothing == "topic:*.got_rate"
 
 
 @pytest.mark.parametrize(
