@@ -41,7 +41,8 @@ _TEXTS = KnownTexts(
     "Broker {subject} has slave {address} again, after {seconds} s",
     "The name server does not answer: {reason}",
     "The name server answers again",
-    "no answer since {seconds} s: {reason}",
+    "no answer for {seconds} s: {reason}",
+    "no answer: {reason}",
     ("{time} comes twice in {what}: as {first} ({one}) and as {second} ({other}). Write it with the offset from UTC."),
     (
         "{time} does not exist in {what}: at {change} the clock goes from {begin} to {end}. "

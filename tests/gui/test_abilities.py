@@ -27,7 +27,7 @@ from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource, fake_state
 
 OLD = "broker a (V4_9_4) has no timers, only delay levels: they need 5.0 or later"
-FAULT = "no answer since 12 s: cannot connect to h:1"
+FAULT = "no answer for 12 s: cannot connect to h:1"
 
 
 def state_with(*, faults: dict[str, str] | None = None, **cannot: str):

@@ -77,9 +77,9 @@ def test_a_connection_is_closed_after_a_question(make_view, source, window):
 
 
 def test_clients_of_a_broker_that_does_not_answer_are_missed_aloud(make_view, source, monkeypatch):
-    notice = "Not all brokers answered. a: no answer since 3 s"
+    notice = "Not all brokers answered. a: no answer: gone"
     monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: replace(fake_connections(), notice=notice))
-    source.state = replace(source.state, faults={"a": "no answer since 3 s"})
+    source.state = replace(source.state, faults={"a": "no answer for 3 s"})
     view = make_view(source)
     [shown] = [one for one in view.findChildren(QLabel) if one.text() == notice and one.isVisible()]
     assert shown.property("role") == "warning"

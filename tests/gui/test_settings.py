@@ -149,7 +149,7 @@ def test_the_hops_are_tested_again_when_a_part_is_lost_or_is_back(make_view, sou
     tested: list[int] = []
     monkeypatch.setattr(view.section("connections").doctor, "run", lambda: tested.append(1))
     state = source.state
-    for faults, count in (({}, 0), ({"b": "no answer since 3 s"}, 1), ({"b": "no answer since 4 s"}, 1), ({}, 2)):
+    for faults, count in (({}, 0), ({"b": "no answer for 3 s"}, 1), ({"b": "no answer for 4 s"}, 1), ({}, 2)):
         source.state = replace(state, faults=faults)
         view.state_changed(source.state)
         assert len(tested) == count
