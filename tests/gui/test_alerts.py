@@ -34,6 +34,7 @@ from monitoring.alert_rules import (
     unit_of,
 )
 from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, change_text
+from monitoring.missing_figures import CAUSE_TEXTS, Cause
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
@@ -410,7 +411,7 @@ def test_a_rule_that_cannot_be_judged_says_so_and_why(make_view):
     tip = cells[0].data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("It cannot be judged: no full answer of broker-b.\nSince 20")
     assert cells[3].data(Qt.ItemDataRole.ToolTipRole) == tip
-    assert row_of(view, "inside")[1][3].data() == "only Orbit's own broker tells it"
+    assert row_of(view, "inside")[1][3].data() == "only Orbit's broker tells it"
     assert chips_of(view.header) == ["2 cannot be judged"]
     view.grid.select_key("fast")
     assert view.lack.whole_text() == "It cannot be judged: no full answer of broker-b."
@@ -613,7 +614,8 @@ def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):
     view = make_view(source)
     columns = [column.key for column in view.grid.model.columns]
     strong, plain = (QFontMetrics(text_font(Size.BODY, weight)) for weight in (QFont.Weight.DemiBold, QFont.Weight.Normal))
-    for key, font, text in (("name", strong, "Delayed messages are late"), ("worst", plain, "no full answer of broker-a")):
+    found = ("no full answer of broker-a", CAUSE_TEXTS[Cause.INSIDE_ONLY])
+    for key, font, text in (("name", strong, "Delayed messages are late"), *(("worst", plain, one) for one in found)):
         qtbot.waitUntil(lambda: view.grid.view.columnWidth(columns.index(key)) >= font.horizontalAdvance(text) + 20)  # noqa: B023
     assert not view.grid.view.isColumnHidden(columns.index("condition"))
 
