@@ -17,6 +17,7 @@ from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
+from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import drawn_series, last_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
@@ -618,6 +619,17 @@ def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):
     for key, font, text in (("name", strong, "Delayed messages are late"), *(("worst", plain, one) for one in found)):
         qtbot.waitUntil(lambda: view.grid.view.columnWidth(columns.index(key)) >= font.horizontalAdvance(text) + 20)  # noqa: B023
     assert not view.grid.view.isColumnHidden(columns.index("condition"))
+
+
+def test_a_long_name_of_a_series_takes_no_room_from_the_rules(qtbot):
+    def width(series: str) -> int:
+        form = RuleForm()
+        qtbot.addWidget(form)
+        form.set_series([series])
+        form.show()
+        return form.minimumSizeHint().width()
+
+    assert width(f"topic:{'rmq_sys_SYNC_BROKER_MEMBER_' * 4}.put_rate") == width("topic:a.put_rate")
 
 
 def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
