@@ -94,7 +94,7 @@ class WaitingRetry:
     physical_offset: int
     group: str
     attempt: int
-    """As its delay level implies; -1 at a level that only a consumer of its own accord chooses."""
+    """The first retry is 1; -1 where its record counts none."""
     due_ms: int
     keys: str
     tag: str
@@ -215,19 +215,27 @@ def top_origins(letters: Iterable[DeadLetter], count: int = 3) -> list[tuple[str
 
 def waiting_retries(page: DelayedMessages, mask_of: MaskOf) -> list[WaitingRetry]:
     """Retries among the messages of a delay level; ``mask_of`` returns the mask of a topic."""
-    columns = zip(page.physical_offset, page.topic, page.due_ms, page.keys, page.tag, page.unique_key, strict=True)
-    attempt = page.level - FIRST_RETRY_LEVEL + 1 if page.level >= FIRST_RETRY_LEVEL else -1
+    columns = zip(
+        page.physical_offset,
+        page.topic,
+        page.reconsume_times,
+        page.due_ms,
+        page.keys,
+        page.tag,
+        page.unique_key,
+        strict=True,
+    )
     return [
         WaitingRetry(
             position,
             _sent_back_by(topic),
-            attempt,
+            attempt or -1,
             due_ms,
             mask_of(topic).text(keys),
             mask_of(topic).text(tag),
             unique_key,
         )
-        for position, topic, due_ms, keys, tag, unique_key in columns
+        for position, topic, attempt, due_ms, keys, tag, unique_key in columns
         if topic.startswith(reserved.RETRY_PREFIX)
     ]
 

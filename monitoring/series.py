@@ -95,6 +95,13 @@ class Series:
             return float("nan")
         return float(self._blocks.column(self._column, line.end - 1, line.end)[0])
 
+    @property
+    def last_known(self) -> float:
+        """The newest value before a gap that lasts; NaN if none was recorded."""
+        values = self._blocks.column(self._column, self._line.begin, self._line.end)
+        known = values[~np.isnan(values)]
+        return float(known[-1]) if len(known) else float("nan")
+
     def window(self, from_ms: int, to_ms: int, max_points: int) -> tuple[Floats, Floats]:
         """Points for a chart.
 

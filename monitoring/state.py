@@ -198,12 +198,16 @@ class ClusterState:
         return bool(group) and self.lists_all and not self.faults and group not in self.catalog.groups
 
     @property
+    def lost_brokers(self) -> list[str]:
+        """Brokers of an attached cluster that do not answer at all."""
+        return [broker for broker in self.catalog.brokers if self.faults.get(broker, "").startswith(NO_ANSWER)]
+
+    @property
     def reach(self) -> ClusterReach:
         """How much of the cluster answers; an embedded broker always does."""
         if not self.faults:
             return ClusterReach.ALL
-        brokers = self.catalog.brokers
-        is_lost = bool(brokers) and all(self.faults.get(broker, "").startswith(NO_ANSWER) for broker in brokers)
+        is_lost = bool(self.catalog.brokers) and len(self.lost_brokers) == len(self.catalog.brokers)
         return ClusterReach.NOTHING if is_lost or self.is_blank else ClusterReach.PART
 
     def up_ms(self, own_started_ms: int) -> float:

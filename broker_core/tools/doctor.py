@@ -279,7 +279,7 @@ class Doctor:
             if not served and is_given:
                 raise faults[0]
             if served:
-                hop.note = f"serves {' and '.join(served)}"
+                hop.note = f"serves {', '.join(served)}"
             else:
                 hop.note = "nothing for SDKs of RocketMQ 5 answers here; state the address of a proxy by --grpc"
 
@@ -296,9 +296,7 @@ class Doctor:
             connection.credentials = None
             unsigned = answer if credentials is None else await connection.request(_runtime_request())
             is_open = unsigned.code == ResponseCode.SUCCESS
-            hop.note = (
-                "the broker asks for no keys" if is_open else f"{credentials.access_key if credentials else ''} is let in"
-            )
+            hop.note = "no keys" if is_open else f"{credentials.access_key if credentials else ''} is let in"
         async with self._hop(VERSION, shown) as hop:
             hop.advice = "What answers is perhaps no broker."
             hop.note = _version(answer)

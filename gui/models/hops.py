@@ -42,10 +42,10 @@ class ConnectionHop:
 
 def hop_columns() -> list[Column[ConnectionHop]]:
     return [
-        Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=130),
+        Column("hop", "Hop", lambda hop: tr(hop.name), kind=CellKind.STRONG, width=116),
         Column("address", "Address", _address, kind=CellKind.MONO, dim=True, tip=_tip),
-        number_column("time", "Time", lambda hop: hop.took_ms, milliseconds_text, width=80),
-        Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=_tip, width=120),
+        number_column("time", "Time", lambda hop: hop.took_ms, milliseconds_text, width=62),
+        Column("result", "Result", result_text, kind=CellKind.CHIP, state=_result_state, tip=_tip, width=98),
     ]
 
 

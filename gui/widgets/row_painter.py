@@ -148,7 +148,7 @@ class _ColumnPlace:
     left: int
     width: int
     font: QFont
-    widest: int
+    widest: float
     flags: int
 
 
@@ -345,9 +345,9 @@ def _shortened(kind: CellKind, text: str, width: int) -> str:
 
 
 @lru_cache(maxsize=len(CellKind))
-def _widest(kind: CellKind) -> int:
-    """Advance in px of the widest character of printable ASCII."""
-    metrics = QFontMetrics(cell_font(kind))
+def _widest(kind: CellKind) -> float:
+    """Advance in px of the widest character of printable ASCII; not rounded, because texts add it up."""
+    metrics = QFontMetricsF(cell_font(kind))
     return max(metrics.horizontalAdvance(chr(code)) for code in range(32, 127))
 
 

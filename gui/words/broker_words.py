@@ -41,7 +41,8 @@ _TEXTS = KnownTexts(
     "Broker {subject} has slave {address} again, after {seconds} s",
     "The name server does not answer: {reason}",
     "The name server answers again",
-    "no answer since {seconds} s: {reason}",
+    "no answer for {seconds} s: {reason}",
+    "no answer: {reason}",
     ("{time} comes twice in {what}: as {first} ({one}) and as {second} ({other}). Write it with the offset from UTC."),
     (
         "{time} does not exist in {what}: at {change} the clock goes from {begin} to {end}. "
@@ -224,12 +225,18 @@ def broker_text(text: str) -> str:
     """A stage, notice or event text, or the reason of an error, in the language of the window; unknown forms unchanged."""
     if len(text) > KNOWN_CHARACTERS_MAX:
         return text
-    notice, also, reasons = text.partition(_ALSO)
-    if notice and also:
-        return f"{broker_text(notice)} {broker_text(also.lstrip() + reasons)}"
+    notice, missing = notice_parts(text)
+    if notice and missing:
+        return f"{broker_text(notice)} {broker_text(missing)}"
     named = dict.fromkeys(("reason", "what", "why"), broker_text)
     told = _TEXTS.text(text, named={**named, "reasons": _of_each_text})
     return child_text(text) if told == text else told
+
+
+def notice_parts(text: str) -> tuple[str, str]:
+    """What a notice says at all times, and what is missing because brokers did not answer."""
+    notice, also, reasons = f" {text}".partition(_ALSO)
+    return notice.lstrip(), (also + reasons).lstrip()
 
 
 def broker_words(text: str) -> Words:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from PySide6.QtGui import QFontMetrics
 
 from broker_core.api import ProcessQueueInfo, read_running_info
 from broker_core.worker.questions.abilities import Ability
 from broker_core.worker.questions.administration import Members
 from broker_core.worker.questions.delays import ListTimers
 from gui.models.consumers import member_rows, position_rows, reported_owners, with_reported_owners
+from gui.theme.fonts import text_font
+from gui.theme.tokens import Size
 from gui.views.action_dialog import cannot_reason
 from gui.views.clients.view import ClientsView
 from gui.views.consumers.columns import member_columns
 from gui.views.delay.view import DelayView
 from gui.views.messages.compose_dialog import ComposeDialog
-from gui.views.store.brokers_panel import broker_rows
+from gui.views.store.brokers_panel import BROKER_ABILITIES, broker_rows
 from gui.views.store.view import StoreView
 from gui.views.transactions.actions import CHECK, COMMIT, RESUME, ROLL_BACK
 from gui.views.transactions.view import TransactionsView
@@ -27,7 +30,7 @@ from tests.support.fake_operations import fake_connections
 from tests.support.fake_source import FakeSource, fake_state
 
 OLD = "broker a (V4_9_4) has no timers, only delay levels: they need 5.0 or later"
-FAULT = "no answer since 12 s: cannot connect to h:1"
+FAULT = "no answer for 12 s: cannot connect to h:1"
 
 
 def state_with(*, faults: dict[str, str] | None = None, **cannot: str):
@@ -101,6 +104,16 @@ def test_the_brokers_of_a_cluster_stand_on_the_store_page(show_page):
     shown = [[rows.index(row, column).data() for column in range(rows.columnCount())] for row in range(rows.rowCount())]
     assert shown == [["a", "h:1", "V4_9_4", "1, 1.5 KiB behind", "yes", "Timers"], ["b", "h:2", UNKNOWN, "0", FAULT, ""]]
     assert Ability.TIMERS in broker_rows(state)[0].cannot
+
+
+def test_what_a_broker_of_4_x_cannot_do_is_whole(show_page, qtbot):
+    state = state_with()
+    cannot = [{ability.value: OLD for ability in BROKER_ABILITIES}, {}]
+    view = show_page(StoreView, FakeSource(replace(state, catalog=replace(state.catalog, broker_cannot=cannot))))
+    grid, font = view.brokers.grid, text_font(Size.BODY)
+    text = ", ".join(BROKER_ABILITIES.values())
+    place = [column.key for column in grid.model.columns].index("cannot")
+    qtbot.waitUntil(lambda: grid.view.columnWidth(place) >= QFontMetrics(font).horizontalAdvance(text) + 30)
 
 
 def test_an_embedded_broker_has_no_table_of_brokers(show_page):

@@ -17,7 +17,8 @@ from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
-from gui.views.alerts.rule_table import drawn_series
+from gui.views.alerts.rule_form import RuleForm
+from gui.views.alerts.rule_table import drawn_series, last_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
 from gui.views.events.words import text_of
@@ -34,6 +35,8 @@ from monitoring.alert_rules import (
     unit_of,
 )
 from monitoring.alert_watch import AlertChange, AlertFinding, AlertState, change_text
+from monitoring.missing_figures import CAUSE_TEXTS, Cause
+from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from monitoring.webhook import WebhookResult
 from tests.support.fake_frame import Frame
@@ -388,7 +391,7 @@ def outside(**changes):
     """Figures of an attached cluster with a broker that is away."""
     state = fake_state()
     catalog = replace(state.catalog, brokers=["broker-a", "broker-b"], broker_version=["V5_3_3", "V5_3_3"])
-    faults = {"broker-b": "no answer since 12 s: cannot connect to h:1"}
+    faults = {"broker-b": "no answer for 12 s: cannot connect to h:1"}
     return replace(state, **{"catalog": catalog, "faults": faults, "lateness": None, **changes})
 
 
@@ -409,7 +412,7 @@ def test_a_rule_that_cannot_be_judged_says_so_and_why(make_view):
     tip = cells[0].data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("It cannot be judged: no full answer of broker-b.\nSince 20")
     assert cells[3].data(Qt.ItemDataRole.ToolTipRole) == tip
-    assert row_of(view, "inside")[1][3].data() == "only Orbit's own broker tells it"
+    assert row_of(view, "inside")[1][3].data() == "only Orbit's broker tells it"
     assert chips_of(view.header) == ["2 cannot be judged"]
     view.grid.select_key("fast")
     assert view.lack.whole_text() == "It cannot be judged: no full answer of broker-b."
@@ -612,9 +615,21 @@ def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):
     view = make_view(source)
     columns = [column.key for column in view.grid.model.columns]
     strong, plain = (QFontMetrics(text_font(Size.BODY, weight)) for weight in (QFont.Weight.DemiBold, QFont.Weight.Normal))
-    for key, font, text in (("name", strong, "Delayed messages are late"), ("worst", plain, "no full answer of broker-a")):
+    found = ("no full answer of broker-a", CAUSE_TEXTS[Cause.INSIDE_ONLY])
+    for key, font, text in (("name", strong, "Delayed messages are late"), *(("worst", plain, one) for one in found)):
         qtbot.waitUntil(lambda: view.grid.view.columnWidth(columns.index(key)) >= font.horizontalAdvance(text) + 20)  # noqa: B023
     assert not view.grid.view.isColumnHidden(columns.index("condition"))
+
+
+def test_a_long_name_of_a_series_takes_no_room_from_the_rules(qtbot):
+    def width(series: str) -> int:
+        form = RuleForm()
+        qtbot.addWidget(form)
+        form.set_series([series])
+        form.show()
+        return form.minimumSizeHint().width()
+
+    assert width(f"topic:{'rmq_sys_SYNC_BROKER_MEMBER_' * 4}.put_rate") == width("topic:a.put_rate")
 
 
 def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
@@ -626,6 +641,23 @@ def test_a_pattern_is_drawn_by_its_worst_subject(make_view, source):
     stuck = np.where(source.state.delays.level == 3, 9_000, 0)
     stuck_state = replace(source.state, delays=replace(source.state.delays, overdue_ms=stuck))
     assert drawn_series(replace(rows["late"], findings=()), stuck_state) == "level:3.overdue_ms"
+
+
+def test_a_pattern_of_which_nothing_is_known_now_is_drawn_by_what_was_worst(make_view):
+    lag = fake_state().group_lag_messages
+    source = with_rules(FakeSource(outside()), replace(RULE, series="group:*.lag_messages", threshold=1e9))
+    source.push_later(1_000, group_lag_messages=np.full(len(lag), np.nan))
+    opened = make_view(source)
+    assert row_of(opened, "fast")[0].state is AlertState.UNJUDGED
+    assert opened.chart_panel.subtitle == "Lag: group payment-settle"
+    assert opened.chart.has_figures
+    stock = np.arange(len(lag)) == source.state.catalog.groups.index("stock-worker")
+    for later in (np.where(stock, 1e6, lag), np.full(len(lag), np.nan)):
+        source.push_later(1_000, group_lag_messages=later)
+        opened.state_changed(source.state)
+        assert opened.chart_panel.subtitle == "Lag: group stock-worker"
+    nothing = last_series(replace(RULE, series="topic:*.got_rate"), source.state, History())
+    assert nothing == "topic:*.got_rate"
 
 
 @pytest.mark.parametrize(

@@ -190,9 +190,9 @@ def test_settings_in_which_brokers_differ_are_made_one_and_taken_back_to_each_it
 
 
 def test_a_broker_whose_settings_are_missing_is_named(make_view, source):
-    two_brokers(source, notice="Not all brokers answered, and what they hold is missing here. c: no answer since 3 s: gone")
+    two_brokers(source, notice="Not all brokers answered, and what they hold is missing here. c: no answer: gone")
     view = make_view(source)
-    assert "c: no answer since 3 s" in view.missing.text()
+    assert "c: no answer: gone" in view.missing.text()
     assert view.model.rows
     two_brokers(source)
     view.refresh()

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
 from broker_core.worker.questions.administration import CloseConnection, ListConnections
@@ -77,12 +76,15 @@ def test_a_connection_is_closed_after_a_question(make_view, source, window):
 
 
 def test_clients_of_a_broker_that_does_not_answer_are_missed_aloud(make_view, source, monkeypatch):
-    notice = "Not all brokers answered. a: no answer since 3 s"
-    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: replace(fake_connections(), notice=notice))
-    source.state = replace(source.state, faults={"a": "no answer since 3 s"})
+    always, missing = "Brokers tell of groups only.", "Not all brokers answered, and a is missing here. a: no answer: gone"
+    page = replace(fake_connections(), notice=f"{always} {missing}")
+    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: page)
     view = make_view(source)
-    [shown] = [one for one in view.findChildren(QLabel) if one.text() == notice and one.isVisible()]
-    assert shown.property("role") == "warning"
+    shown = {one.text(): one.property("role") for one in (view.notice, view.missing) if one.isVisible()}
+    assert shown == {always: "secondary", missing: "warning"}, "only what a person may mend is amber"
+    monkeypatch.setattr("tests.support.fake_source.fake_connections", lambda: replace(page, notice=missing))
+    view.refresh()
+    assert (view.notice.isVisible(), view.missing.text()) == (False, missing)
 
 
 def grpc_connections():

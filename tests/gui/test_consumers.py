@@ -569,12 +569,12 @@ def test_a_broker_that_is_away_is_named_beside_the_members_and_they_are_asked_fo
     )
     assert view.member_tab.make().notice.isVisibleTo(view.tabs.widget(1))
     source.held.clear()
-    view.state_changed(replace(source.state, faults={"broker b": "no answer since 3 s: away"}))
+    view.state_changed(replace(source.state, faults={"broker b": "no answer for 3 s: away"}))
     asked = [one for one in source.held if one.answers_with is Members]
     asked[-1].release(fake_members("billing"))
     assert not view.member_tab.make().notice.isVisibleTo(view.tabs.widget(1))
     before = len(source.asked)
-    view.state_changed(replace(source.state, faults={"broker b": "no answer since 9 s: away"}))
+    view.state_changed(replace(source.state, faults={"broker b": "no answer for 9 s: away"}))
     assert [one for one in source.asked[before:] if isinstance(one, ListMembers)] == []
     view.state_changed(replace(source.state, faults={}))
     assert len([one for one in source.asked[before:] if isinstance(one, ListMembers)]) == 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QCursor, QEnterEvent, QGuiApplication
+from PySide6.QtGui import QColor, QCursor, QEnterEvent, QFontMetricsF, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from broker_core.api import read_csv
@@ -15,7 +15,7 @@ from gui.theme.tokens import LIGHT, State
 from gui.widgets.basic import column
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.panel import Panel, fitting_panel
-from gui.widgets.row_painter import _shortened
+from gui.widgets.row_painter import TEXT_KINDS, _shortened, _widest, cell_font
 from gui.widgets.table_export import ROWS_A_TURN
 from gui.words.text import said
 
@@ -384,3 +384,10 @@ def test_a_table_that_fits_its_rows_is_as_high_as_they_are(qtbot, theme):
     assert heights[2] - heights[1] == row
     assert heights[3] - heights[2] == row, "it scrolls with more rows"
     assert heights[0] > heights[1], "there is room for the words"
+
+
+@pytest.mark.parametrize("kind", sorted(TEXT_KINDS, key=lambda kind: kind.value))
+def test_a_text_that_is_not_measured_fits(grid, kind):
+    """A column of 12 px letters is 7.2 px a letter: rounded, 40 of them were painted over the edge without “…”."""
+    metrics = QFontMetricsF(cell_font(kind))
+    assert all(_widest(kind) * 40 >= metrics.horizontalAdvance(chr(code) * 40) - 1 for code in range(32, 127))

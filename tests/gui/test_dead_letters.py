@@ -93,6 +93,7 @@ class DeadSource(FakeSource):
             keys=[f"key-{row}" for row in rows],
             unique_key=[""] * len(there),
             body_bytes=[3] * len(there),
+            reconsume_times=[3] * len(there),
             next_offset=len(there),
             max_offset=len(there) + (level == 7),
         )
@@ -193,7 +194,7 @@ class NoneWaits(DeadSource):
         """Nothing, or why not."""
         if self.fails:
             return WorkerError("no level is read")
-        return DelayedMessages(level, [], [], [], [], [], [], [], [], [], [], 0, 0)
+        return DelayedMessages(level, *([] for _field in range(11)), next_offset=0, max_offset=0)
 
 
 def with_letters(state, group: str, more: int):
@@ -254,7 +255,7 @@ def test_dead_letters_of_a_lost_broker_are_unknown_and_not_none(show_page, sourc
     assert not view.group_grid.placeholder.isVisible()
 
 
-@pytest.mark.parametrize(("notice", "shown"), [("", "2 waiting"), ("broker-a: no answer since 3 s", "≥ 2 waiting")])
+@pytest.mark.parametrize(("notice", "shown"), [("", "2 waiting"), ("broker-a: no answer for 3 s", "≥ 2 waiting")])
 def test_retries_that_some_brokers_did_not_tell_are_counted_as_a_part(show_page, source, replays, notice, shown):
     def whole(level):
         page = DeadSource.delayed(source, level)
@@ -278,8 +279,7 @@ def test_the_worst_group_is_shown_with_its_origins(view):
 def test_what_is_known_is_not_read_again(view, source):
     read = source.asked_for(ReadMessage)
     assert len(read) == 21
-    state = fake_state(TAKEN_MS + RETRIES_AGAIN_MS)
-    view.state_changed(state)
+    view.state_changed(state := fake_state(TAKEN_MS + RETRIES_AGAIN_MS))
     assert len(source.asked_for(ReadMessage)) == 21
     asked_before = len(source.asked)
     view.state_changed(replace(state, taken_ms=state.taken_ms + 100))

@@ -141,7 +141,7 @@ def test_the_title_says_what_is_attached(make_frame):
 
 
 def test_a_missing_part_of_a_cluster_stands_over_all_pages_until_it_is_back(frame):
-    fault = "no answer since 12 s: cannot connect to h:1"
+    fault = "no answer for 12 s: cannot connect to h:1"
     banner = frame.window.banner
     frame.source.push(replace(fake_state(), faults={"broker-b": fault}))
     frame.window.broker.refresh_figures()
@@ -162,7 +162,7 @@ def test_the_status_bar_says_how_much_of_a_cluster_answers(make_frame):
     bar, state = frame.window.status_bar, fake_state()
     state = replace(state, catalog=replace(state.catalog, brokers=["a", "b"], broker_version=["V5_3_3", "V5_3_3"]))
     told = []
-    for faults in ({}, {"a": "no answer since 3 s: gone"}, dict.fromkeys("ab", "no answer since 3 s: gone"), {}):
+    for faults in ({}, {"a": "no answer for 3 s: gone"}, dict.fromkeys("ab", "no answer for 3 s: gone"), {}):
         frame.source.push(replace(state, faults=faults))
         frame.window.broker.refresh_figures()
         told.append((bar.state_text, connection_rows(frame.source, frame.window.services.clusters)[0].word))
@@ -188,7 +188,7 @@ def test_all_of_the_window_stops_at_the_last_figures(frame):
 
 
 def test_a_page_in_a_window_of_its_own_says_what_is_missing_too(frame):
-    fault = "no answer since 12 s: cannot connect to h:1"
+    fault = "no answer for 12 s: cannot connect to h:1"
     frame.source.push(replace(fake_state(), faults={"broker-b": fault}))
     frame.window.broker.refresh_figures()
     frame.window.navigate("topics")
@@ -196,7 +196,7 @@ def test_a_page_in_a_window_of_its_own_says_what_is_missing_too(frame):
     (torn_off,) = frame.navigation.windows
     assert torn_off.banner.text == frame.window.banner.text
     assert torn_off.banner.isVisible()
-    frame.source.push_later(faults={"broker-b": "no answer since 13 s: cannot connect to h:1"})
+    frame.source.push_later(faults={"broker-b": "no answer for 13 s: cannot connect to h:1"})
     frame.window.broker.refresh_figures()
     assert "13 s" in torn_off.banner.text
     frame.source.push_later(faults={})

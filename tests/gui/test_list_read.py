@@ -119,7 +119,7 @@ def test_what_brokers_did_not_report_is_told_in_the_language_that_is_chosen(them
     note = make(theme)
     qtbot.addWidget(note)
     show, text = (note.set, lambda: note.text) if isinstance(note, Notice) else (note.say, note.text)
-    show(broker_words("Not all brokers answered, and what they hold is missing here. b: no answer since 3 s"))
+    show(broker_words("Not all brokers answered, and what they hold is missing here. b: no answer"))
     assert text().startswith("Not all brokers answered")
     with shown_in("zh"):
         qtbot.waitUntil(lambda: text().startswith("部分 Broker"))

@@ -51,7 +51,7 @@ LOST = (
         (MISSING, "0 undecided on the brokers that answered", r".*No open transactions on the brokers that answered\."),
     ),
     (Place("clients"), (rf".* {MISSING}",)),
-    (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer since <age>: cannot connect to .* \| .*")),
+    (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer for <age>: cannot connect to .* \| .*")),
     (Place("messages", {"topic": "orders"}), (MISSING, HERE, "6 messages, newest first")),
     (Place("tail"), (r"\[Following in part\]",)),
     (Place("broker_settings"), (MISSING, r"- messageDelayLevel \| .*")),
@@ -140,7 +140,7 @@ def fits(widget: QWidget) -> bool:
 def test_the_part_of_a_broker_that_is_down_is_marked_everywhere_and_comes_back(scene: Scene) -> None:
     watched = scene.watched
     scene.clients.call(scene.cluster.brokers[1].stop())
-    watched.until(lambda: scene.banner.startswith(f"A part of the cluster is missing. {B}: no answer since "), "it is not told")
+    watched.until(lambda: scene.banner.startswith(f"A part of the cluster is missing. {B}: no answer for "), "it is not told")
     watched.until(lambda: kept(watched) == -1, "what it held is still counted")
     live = watched.window.tool_bar.live_button
     watched.until(lambda: live.text() == "In part", "all figures are said to be live")

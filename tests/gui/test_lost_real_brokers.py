@@ -108,7 +108,7 @@ def test_a_broker_that_is_killed_is_marked_and_comes_back(make_scene: MakeScene,
                 scene.run(fill(first.name_server, "T", SENT, broker=broker, first=number * SENT))
             watched.until(lambda: kept(watched) == 2 * SENT, "the messages are not known")
             second.stop(kill=True)
-            told = rf"A part of the cluster is missing\. {B}: no answer since [\d,]+ s: .+"
+            told = rf"A part of the cluster is missing\. {B}: no answer for [\d,]+ s: .+"
             watched.until(lambda: re.fullmatch(told, scene.banner), "it is not told")
             queues = (r"8 queues, — kept", rf"- {A} 0 \| 0 \| {SENT} \| {SENT} \| .*", rf"- {B} 0( \| —){{11}}")
             assert scene.unsaid(QUEUES, queues) == []

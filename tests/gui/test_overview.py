@@ -573,6 +573,22 @@ def test_the_tables_follow_new_figures(make_view, qtmodeltester):
     qtmodeltester.check(view.tables.make().groups)
 
 
+def test_while_nothing_is_known_the_tables_keep_their_order(make_view):
+    view = make_view(FakeSource())
+    tables, state = view.tables.make(), fake_state()
+    before = [[row.name for row in model.shown_rows] for model in (tables.topics, tables.groups)]
+    view.state_changed(
+        replace(
+            state,
+            topic_put_rate=np.full_like(state.topic_put_rate, np.nan),
+            topic_kept_messages=np.full_like(state.topic_kept_messages, -1),
+            group_lag_messages=np.full_like(state.group_lag_messages, np.nan),
+        )
+    )
+    assert [[row.name for row in model.shown_rows] for model in (tables.topics, tables.groups)] == before
+    assert before[0] != sorted(before[0])
+
+
 def test_the_throughput_chart_changes_between_messages_and_bytes(make_view):
     view = make_view(FakeSource())
     chart = view.panels.make().throughput.chart

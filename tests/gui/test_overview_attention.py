@@ -111,7 +111,7 @@ def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
     lag = np.zeros(len(fake_state().catalog.groups))
     lag[0] = np.nan
     state = calm_outside(
-        faults={"b": "no answer since 12 s: cannot connect to h:1"},
+        faults={"b": "no answer for 12 s: cannot connect to h:1"},
         totals={"put_p99_ms": 1.0},
         lateness=None,
         group_lag_messages=lag,
@@ -120,7 +120,7 @@ def test_a_calm_cluster_says_what_could_not_be_judged(make_view):
     view = make_view(FakeSource(state))
     assert said_of(view) == [
         "Of what is known, nothing needs attention.",
-        "b: no answer since 12 s: cannot connect to h:1",
+        "b: no answer for 12 s: cannot connect to h:1",
         "Not known: The disk fills up, The disk is nearly full",
         "Not read: 1 group",
     ]
@@ -137,7 +137,7 @@ def test_what_can_never_be_known_from_outside_is_no_news(make_view):
 
 
 def test_what_was_missing_is_forgotten_when_it_is_there(make_view):
-    source = FakeSource(calm_outside(faults={"b": "no answer since 12 s: cannot connect to h:1"}))
+    source = FakeSource(calm_outside(faults={"b": "no answer for 12 s: cannot connect to h:1"}))
     view = make_view(source)
     assert len(said_of(view)) == 2
     view.state_changed(calm_outside(taken_ms=source.state.taken_ms + 1_000))
@@ -146,14 +146,14 @@ def test_what_was_missing_is_forgotten_when_it_is_there(make_view):
 
 
 def test_many_reasons_are_counted(make_view):
-    faults = {f"broker-{number}": "no answer since 12 s: cannot connect to h:1" for number in range(9)}
+    faults = {f"broker-{number}": "no answer for 12 s: cannot connect to h:1" for number in range(9)}
     view = make_view(FakeSource(calm_outside(faults=faults)))
     assert said_of(view)[-1] == "6 more reasons"
     assert len(view.panels.make().attention.toolTip().splitlines()) == 9
 
 
 def test_open_alerts_do_not_hide_that_something_was_not_judged(make_view):
-    state = replace(fake_state(), catalog=calm_outside().catalog, faults={"b": "no answer since 12 s: cannot connect to h:1"})
+    state = replace(fake_state(), catalog=calm_outside().catalog, faults={"b": "no answer for 12 s: cannot connect to h:1"})
     view = make_view(FakeSource(state))
     assert all(line.isHidden() for line in view.panels.make().attention.lacks)
     assert view.panels.make().attention.subtitle.endswith("not all could be judged")

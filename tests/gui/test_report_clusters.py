@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from broker_core.worker.questions.figures import NO_ANSWER
 from gui.models.reports import past_run
 from gui.operations.report_estimate import EstimateRequest, ReportEstimate
 from gui.operations.reports import ReportRunner
 from gui.operations.tasks import TaskList
 from gui.processes.spark_child import SparkChild
+from gui.theme.tokens import State
 from gui.views.reports.view import ReportsView
 from spark_reports.catalog import find
 from tests.support.fake_child import FakeChild
@@ -63,6 +65,27 @@ def test_the_cluster_that_is_shown_is_what_a_report_reads(view, child):
     assert words[2:4] == ["--ns", NAME_SERVERS]
     assert "--store" not in words
     assert "pulled from the brokers" in view.form.hint.text
+
+
+def test_the_form_says_which_brokers_a_report_lacks(view):
+    form, state = view.form, view.context.source.state
+    lost = replace(
+        state,
+        catalog=replace(state.catalog, brokers=["a", "b"]),
+        faults={"a": f"{NO_ANSWER} 3 s: gone", "b": "for 3 s: delay levels: refused"},
+    )
+    view.state_changed(lost)
+    lack = "No answer of a: the report lacks what is stored there."
+    assert lack in form.hint.text
+    assert form.hint.property("tone") == State.WARNING.value
+    form.show_report(find("lag"))
+    assert lack not in form.hint.text, "it reads samples"
+    form.show_report(find("throughput"))
+    form.source.setCurrentIndex(1)
+    assert lack not in form.hint.text, "it reads a folder"
+    form.source.setCurrentIndex(0)
+    view.state_changed(replace(lost, faults={}))
+    assert lack not in form.hint.text
 
 
 def test_keys_go_by_the_input_and_not_by_the_command_line(view, child):

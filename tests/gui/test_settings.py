@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QSettings
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QFontMetrics, QKeySequence
 from PySide6.QtWidgets import QLabel
 
 from broker_core.api import WorkerError
@@ -22,6 +22,7 @@ from gui.operations.requests import BegunLater
 from gui.processes.saved_options import SavedBroker, default_store, read_saved, with_saved, write_saved
 from gui.processes.worker_options import WorkerArguments
 from gui.settings.values import SCALE_KEY, SYSTEM_NOTICES_KEY, is_on
+from gui.theme.fonts import mono_font
 from gui.views.connections.asking import ConnectDialog
 from gui.views.settings import connection_doctor
 from gui.views.settings.connection_doctor import reach_by_tcp
@@ -105,6 +106,21 @@ def test_every_hop_of_the_connection_is_tried(make_view, source):
     assert dict(section.facts.pairs())["Version"].startswith("Orbit ")
 
 
+@pytest.mark.parametrize(
+    ("note", "address"),
+    [
+        ("no keys", "broker-a: 127.0.0.1:31363"),
+        ("serves plain text, TLS", "127.0.0.1:8081"),
+        ("broker-a, broker-b", "127.0.0.1:30902"),
+    ],
+)
+def test_what_a_hop_found_is_whole(make_view, source, qtbot, note, address):
+    section = make_view(source).section("connections")
+    section.hops.set_rows([ConnectionHop("Credentials", address, 123.4, is_tried=True, note=note)])
+    wanted = QFontMetrics(mono_font()).horizontalAdvance(f"{note}  {address}") + 20
+    qtbot.waitUntil(lambda: section.hop_grid.view.columnWidth(1) >= wanted, timeout=20_000)
+
+
 def test_a_cluster_that_runs_elsewhere_has_versions_of_its_own(make_view):
     state = fake_state()
     catalog = replace(state.catalog, brokers=["a", "b", "c"], broker_version=["V5_3_3", "", "V4_9_4"])
@@ -149,7 +165,7 @@ def test_the_hops_are_tested_again_when_a_part_is_lost_or_is_back(make_view, sou
     tested: list[int] = []
     monkeypatch.setattr(view.section("connections").doctor, "run", lambda: tested.append(1))
     state = source.state
-    for faults, count in (({}, 0), ({"b": "no answer since 3 s"}, 1), ({"b": "no answer since 4 s"}, 1), ({}, 2)):
+    for faults, count in (({}, 0), ({"b": "no answer for 3 s"}, 1), ({"b": "no answer for 4 s"}, 1), ({}, 2)):
         source.state = replace(state, faults=faults)
         view.state_changed(source.state)
         assert len(tested) == count

@@ -164,11 +164,11 @@ def test_a_broker_of_the_route_that_does_not_answer_is_no_living_one(make_view):
     view.open({"tab": "route"})
     place, column = next((place, one) for place, one in enumerate(view.route.columns) if one.key == "answers")
     assert view.route_grid.view.isColumnHidden(place), "nothing is to be said where all answer"
-    source.state = replace(source.state, faults={"broker-a": "no answer since 3 s"})
+    source.state = replace(source.state, faults={"broker-a": "no answer for 3 s"})
     view.state_changed(source.state)
     assert not view.route_grid.view.isColumnHidden(place)
     (row,) = view.route.rows
-    assert (column.text(row), column.state(row)) == ("no answer since 3 s", State.WARNING)
+    assert (column.text(row), column.state(row)) == ("no answer for 3 s", State.WARNING)
 
 
 def test_a_route_that_was_not_read_is_an_error_in_place(make_view):
@@ -224,12 +224,12 @@ def test_a_change_can_be_undone(make_view):
 def test_brokers_that_differ_are_named_and_each_keeps_what_is_its_own(make_view):
     source = FakeSource()
     each = {name: emit(topic_config("payments", readQueueNums=queues)) for name, queues in (("a", 8), ("b", 4))}
-    missing = "Not all brokers answered, and what they hold is missing here. c: no answer since 3 s: gone"
+    missing = "Not all brokers answered, and what they hold is missing here. c: no answer: gone"
     source.broker_answers[RequestCode.GET_TOPIC_CONFIG] = BrokerAnswer(body=each["a"], notice=missing, bodies=each)
     panel = make_view(source, tab="settings").settings.make()
     assert "The brokers differ. Read queues: a 8, b 4" in panel.apart.text()
     assert panel.subtitle == "of each broker; nothing changes until you apply it"
-    assert "c: no answer since 3 s" in panel.apart.text()
+    assert "c: no answer: gone" in panel.apart.text()
 
     panel.form.editor("write_queues").setValue(16)
     accept(panel.ask_apply())

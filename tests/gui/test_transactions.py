@@ -525,7 +525,7 @@ def vars_of(value):
 
 
 def test_a_part_of_the_undecided_is_not_called_all(make_view, source, monkeypatch):
-    page = replace(fake_transactions(), notice="Not all brokers answered. a: no answer since 3 s")
+    page = replace(fake_transactions(), notice="Not all brokers answered. a: no answer: gone")
     monkeypatch.setattr("tests.support.fake_source.fake_transactions", lambda: page)
     view = make_view(source)
     assert view.foot.text() == f"{len(view.rows.shown_rows)} undecided on the brokers that answered"

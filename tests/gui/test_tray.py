@@ -175,7 +175,7 @@ def with_brokers(frame, faults=None):
     elapse(frame.window.broker)
 
 
-AWAY = "no answer since 12 s: cannot connect to h:1: refused"
+AWAY = "no answer for 12 s: cannot connect to h:1: refused"
 
 
 def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, told, qtbot):
@@ -188,7 +188,7 @@ def test_the_icon_tells_which_part_of_a_cluster_is_away_and_since_when(frame, to
     assert tray.icon.toolTip().splitlines()[2:] == [f"broker-b: {AWAY}"]
     assert colour_of_dot(frame.window.tool_bar.cluster_button) == QColor(DARK.state(State.WARNING))
     with_brokers(frame, {"broker-b": AWAY.replace("12", "13")})
-    assert "since 13 s" in tray.icon.toolTip(), "the age goes on"
+    assert "for 13 s" in tray.icon.toolTip(), "the age goes on"
     frame.language.use("zh")
     qtbot.waitUntil(lambda: "13 秒" in tray.icon.toolTip(), timeout=60_000)
     frame.language.use("en")

@@ -108,7 +108,7 @@ def test_what_is_watched_is_marked_while_it_is_away_and_comes_back(real):
             cluster.sampling.start()
             await asyncio.to_thread(real.stop, kill=True)
             await eventually(lambda: set(cluster.figures.faults()) == {"name server", BROKER}, 120)
-            assert cluster.figures.faults()[BROKER].startswith("no answer since ")
+            assert cluster.figures.faults()[BROKER].startswith("no answer for ")
             await asyncio.to_thread(real.start)
             await eventually(lambda: not cluster.figures.faults(), 180)
             assert len((await queries.answer(BrowseQueue("T", -1, 0, 50))).queue_id) == 50

@@ -60,6 +60,7 @@ def fake_delayed(level: int, start_offset: int, count: int) -> DelayedMessages:
         keys=[f"SO-20261121-{offset:05d}" for offset in offsets],
         unique_key=[f"7F0000010F2A18B4AAC2{offset:012X}" for offset in offsets],
         body_bytes=[640] * len(offsets),
+        reconsume_times=[0] * len(offsets),
         next_offset=offsets[-1] + 1 if offsets else end,
         max_offset=end,
     )

@@ -68,6 +68,7 @@ class DelayedHead(NamedTuple):
     keys: str
     unique_key: str
     body_bytes: int
+    reconsume_times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,4 +352,5 @@ def delayed_head(message: StoredMessage, queue_offset: int, due_ms: int) -> Dela
         keys=found.get(props.KEYS, ""),
         unique_key=found.get(props.UNIQUE_KEY, ""),
         body_bytes=len(message.body),
+        reconsume_times=message.reconsume_times,
     )

@@ -450,11 +450,14 @@ class ClusterFigures:
     def reasons(self) -> dict[str, str]:
         """As `faults`, without durations: the same for as long as nothing changes."""
         found = {"name server": self.name_server_fault} if self.name_server_fault else {}
-        for broker, of in sorted(self.brokers.items()):
-            away = f"{NOTHING_COMES}{of.fault}" if of.is_lost else of.fault
-            places = "" if of.is_lost else ". ".join(filter(None, (of.reason_without_master, of.reason_unregistered)))
-            found |= {broker: ". ".join(filter(None, (places, away)))} if places or away else {}
-        return found
+        return found | {broker: reason for broker in sorted(self.brokers) if (reason := self.reason_of(broker))}
+
+    def reason_of(self, broker: str) -> str:
+        """As `fault_of`, without durations: also true for as long as an answer that names it is shown."""
+        of = self.of(broker)
+        if of.is_lost:
+            return f"{NOTHING_COMES}{of.fault}"
+        return ". ".join(filter(None, (of.reason_without_master, of.reason_unregistered, of.fault)))
 
     def faults(self) -> dict[str, str]:
         """What does not answer now, or not as it should, and why; empty when all is well."""

@@ -33,7 +33,7 @@ class LostParts:
     def is_lost(self, broker: str) -> bool:
         """Whether not to ask a broker, because it does not answer or failed in this answer already. Notes it."""
         if self._figures.of(broker).is_lost:
-            self._reasons[broker] = self._figures.fault_of(broker)
+            self._reasons[broker] = self._figures.reason_of(broker)
         return broker in self._reasons
 
     def failed(self, broker: str, error: OrbitError) -> None:

@@ -24,6 +24,7 @@ class DelayedMessages:
     keys: list[str]
     unique_key: list[str]
     body_bytes: list[int]
+    reconsume_times: list[int]
     next_offset: int
     max_offset: int
     """Equal to ``next_offset`` when there is nothing more."""

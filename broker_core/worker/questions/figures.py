@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 Columns = dict[str, bytes]
-NO_ANSWER = "no answer since"
+NO_ANSWER = "no answer for"
 """First words of the fault of a part that does not answer at all; others answer in part."""
 
 

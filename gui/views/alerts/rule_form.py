@@ -49,6 +49,8 @@ class RuleForm(QWidget):
         self.series = QComboBox()
         self.series.setEditable(True)
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        # The longest name of a topic would take the width from the list of rules.
+        self.series.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.words = ElidedLabel(role="caption")
         """The series in words."""
         self.side = QComboBox()

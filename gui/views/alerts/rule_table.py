@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,13 @@ from monitoring.alert_readings import AlertReadings
 from monitoring.alert_rules import TOTALS, AlertRule, figures_of, split_series, subjects_of
 from monitoring.alert_watch import AlertFinding, AlertState
 from monitoring.missing_figures import KeptLack
+from monitoring.series import History
 from monitoring.state import ClusterState
 
 _RECORDED_AS = {"unattended_messages": ("lag_messages",), "late_ms": ("overdue_ms", "late_p99_ms")}
 """Figures without a history, and the figures of which the largest is drawn instead."""
+SUBJECTS_LOOKED_UP = 100
+"""Subjects of a rule whose past is read for `last_series`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,15 @@ def drawn_series(one: RuleRow, state: ClusterState) -> str:
     else:
         return series
     return f"{kind}:{subject}.{_drawn(kind, subject, figure, state)}"
+
+
+def last_series(rule: AlertRule, state: ClusterState, history: History) -> str:
+    """The recorded series of a pattern that was nearest to firing when it was last known; the pattern where none was."""
+    kind, pattern, figure = split_series(rule.series)
+    subjects = subjects_of(state, kind, pattern)[0][:SUBJECTS_LOOKED_UP]
+    names = [f"{kind}:{subject}.{_drawn(kind, subject, figure, state)}" for subject in subjects]
+    known = {name: value for name in names if not math.isnan(value := history.series(name).last_known)}
+    return (max if rule.above else min)(known, key=known.__getitem__, default=rule.series)
 
 
 def _drawn(kind: str, subject: str, figure: str, state: ClusterState) -> str:

@@ -21,7 +21,7 @@ from gui.theme.tokens import Size, State
 from gui.views.action_dialog import ActionDialog, ActionPlan
 from gui.views.alerts.mute_menu import add_mute_times
 from gui.views.alerts.rule_form import RuleForm
-from gui.views.alerts.rule_table import RuleRow, drawn_series, fired_columns, rule_columns
+from gui.views.alerts.rule_table import RuleRow, drawn_series, fired_columns, last_series, rule_columns
 from gui.views.alerts.webhook_panel import WebhookPanel
 from gui.views.alerts.words import condition_text, known_series, series_words
 from gui.views.chart_tools import join_charts, window_link
@@ -70,6 +70,8 @@ class AlertsView(PageView):
         self._draft: AlertRule | None = None
         self._drawn = ""
         """The series in the chart."""
+        self._last_drawn: dict[str, str] = {}
+        """Series of a rule → what was drawn for it last, for the time in which no subject has a value."""
         self._query: LatestQuery[EventPage] = LatestQuery(self)
         self._lines = ChartHistory(context.source, context.history, self)
         # Some series are recorded by the worker alone, and read from its history.
@@ -280,12 +282,22 @@ class AlertsView(PageView):
         self.form.show_rule(rule)
         self.mute_button.setEnabled(rule is not None and rule is not self._draft)
         self.delete_button.setEnabled(rule is not None)
-        subject = drawn_series(chosen, self._state) if chosen is not None and self._state is not None else ""
+        subject = self._series_of(chosen, self._state) if chosen is not None and self._state is not None else ""
         words = ", ".join(filter(None, (series_words(subject), unit_of(subject))))
         self.lack.setText(chosen.lack_words if chosen is not None else "")
         self.lack.setVisible(chosen is not None and bool(chosen.lack_words))
         self.chart_panel.set_title(tr(rule.name) if rule is not None else tr("No rule selected"), words)
         self._draw()
+
+    def _series_of(self, chosen: RuleRow, state: ClusterState) -> str:
+        rule, name = chosen.rule, drawn_series(chosen, state)
+        if name != rule.series:
+            self._last_drawn[rule.series] = name
+        elif "*" in name:
+            if name not in self._last_drawn:
+                self._last_drawn[name] = last_series(rule, state, self.context.history)
+            name = self._last_drawn[name]
+        return name
 
     def _draw(self) -> None:
         chosen, state = self.grid.selected_row, self._state
@@ -293,7 +305,7 @@ class AlertsView(PageView):
             self.chart.show_threshold(None)
             return
         from_ms, to_ms = self.context.time_range.window_ms(state.taken_ms)
-        name = drawn_series(chosen, state)
+        name = self._series_of(chosen, state)
         if name != self._drawn:
             self._drawn = name
             in_words, unit = partial(value_text, name), unit_of(name)

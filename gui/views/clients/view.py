@@ -14,7 +14,6 @@ from broker_core.worker.questions.administration import CloseConnection, Connect
 from broker_core.worker.questions.in_flight import InFlightPage, ListInFlight
 from gui.models.table import ColumnTableModel
 from gui.operations.queries import LatestQuery
-from gui.theme.style import set_role
 from gui.theme.tokens import State
 from gui.views.action_dialog import ActionDialog, ActionPlan, cannot_reason, read_only_reason
 from gui.views.chart_tools import join_charts, window_link
@@ -38,11 +37,12 @@ from gui.widgets.basic import fill, label, row
 from gui.widgets.containers import BesideRow, ScrolledPart
 from gui.widgets.data_grid import CopyFormat, DataGrid
 from gui.widgets.key_values import KeyValueList
+from gui.widgets.notice import MissingNote
 from gui.widgets.panel import Panel
 from gui.widgets.popups import new_menu, opened
 from gui.widgets.said import on_language, said, said_button
 from gui.widgets.saved_menu import menu_name
-from gui.words.broker_words import broker_text
+from gui.words.broker_words import broker_text, broker_words, notice_parts
 from gui.words.text import UNKNOWN, byte_rate_text, bytes_text, count_text, duration_text, rate_text, tr
 from monitoring.admin.connections import (
     NAME_SERVER,
@@ -108,6 +108,7 @@ class ClientsView(PageView):
         self.mix_grid = said(DataGrid(self.mix, theme), empty="Nobody is connected.")
         self.notice = label(role="secondary", wrap=True)
         self._notice = ""
+        self.missing = MissingNote()
         self.mix_panel = said(Panel(" ", flush=True), title="Languages and versions", subtitle="those that said it")
         self.detail = Panel(" ")
         self.facts = KeyValueList()
@@ -199,7 +200,7 @@ class ClientsView(PageView):
     def _build(self) -> None:
         panel = Panel(flush=True, spacing=0)
         self.filter.add_action(ColumnsButton(self.context.theme, self.grid))
-        fill(panel.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1))
+        fill(panel.content, row(self.filter, margins=(8, 8, 8, 8)), (self.grid, 1), self.missing)
         fill(self.content, self.notice, (panel, 1))
         self.mix_panel.content.addWidget(self.mix_grid)
         self.detail.add_action(self.close_button)
@@ -219,9 +220,9 @@ class ClientsView(PageView):
         self.clients.set_rows(rows)
         self.mix.set_rows(mix_of(rows))
         self.filter.is_known = True
-        self._notice = page.notice
+        self._notice, missing = notice_parts(page.notice)
         self._write_notice()
-        set_role(self.notice, "warning" if state is not None and state.faults else "secondary")
+        self.missing.say(broker_words(missing))
         self._list_read.answered()
         self.grid.select_first()
         self._ask_in_flight()

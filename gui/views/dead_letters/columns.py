@@ -169,8 +169,7 @@ def searched_text(row: LetterRow) -> str:
 def retry_columns(times: TimeZoneChoice, now_ms: Callable[[], int]) -> list[Column[WaitingRetry]]:
     return [
         Column("group", "Group", lambda row: row.group, kind=CellKind.STRONG, width=170),
-        number_column("attempt", "Attempt", lambda row: row.attempt, known=True,
-                      tip=lambda _row: tr("Known from its delay level: the third is that of the first retry"), width=76),
+        number_column("attempt", "Attempt", lambda row: row.attempt, known=True, width=76),
         Column("due", "Next attempt", lambda row: times.shown(row.due_ms, now_ms()), sort=lambda row: row.due_ms,
                width=160, whole=True),
         Column("in", "Due in", lambda row: duration_text(max(0, row.due_ms - now_ms())), sort=lambda row: row.due_ms,

@@ -6,6 +6,7 @@ A row is the place of a topic or group in the catalogue and in the arrays of the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,14 +65,22 @@ def own_groups(state: ClusterState) -> list[int]:
     return [row for row, is_system in enumerate(flags) if not is_system]
 
 
-def busiest_topics(state: ClusterState, count: int) -> list[int]:
-    """Rows of at most ``count`` topics by put rate, then by kept messages; the largest first."""
+def busiest_topics(state: ClusterState, count: int, before: Sequence[str] = ()) -> list[int]:
+    """Rows of at most ``count`` topics by put rate, then by kept messages; the largest first, equals as ``before``."""
     rate = np.nan_to_num(state.topic_put_rate, nan=-1.0)
-    kept = state.topic_kept_messages
-    return sorted(own_topics(state), key=lambda row: (-rate[row], -kept[row], state.catalog.topics[row]))[:count]
+    kept, names = state.topic_kept_messages, state.catalog.topics
+    place = _places(before)
+    return sorted(own_topics(state), key=lambda row: (-rate[row], -kept[row], place(names[row]), names[row]))[:count]
 
 
-def lagging_groups(state: ClusterState, count: int) -> list[int]:
-    """Rows of at most ``count`` groups: those beyond an end first, then the largest lag, unknown last."""
+def lagging_groups(state: ClusterState, count: int, before: Sequence[str] = ()) -> list[int]:
+    """Rows of at most ``count`` groups: those beyond an end first, then the largest lag, unknown last; equals as ``before``."""
     lag = np.where(state.group_standings.beyond > 0, np.inf, np.nan_to_num(state.group_lag_messages, nan=-1.0))
-    return sorted(own_groups(state), key=lambda row: (-lag[row], state.catalog.groups[row]))[:count]
+    names, place = state.catalog.groups, _places(before)
+    return sorted(own_groups(state), key=lambda row: (-lag[row], place(names[row]), names[row]))[:count]
+
+
+def _places(names: Sequence[str]) -> Callable[[str], int]:
+    """The place of a name among ``names``; behind them for any other."""
+    places = {name: place for place, name in enumerate(names)}
+    return lambda name: places.get(name, len(places))

@@ -37,7 +37,7 @@ from gui.words.text import (
 )
 from monitoring.group_outlook import GroupOutlook, group_outlook
 from monitoring.lag import LagOutlook
-from monitoring.lag_limits import SHIPPED, LagLimits
+from monitoring.lag_limits import LagLimits
 from monitoring.series import History
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
@@ -65,11 +65,6 @@ class GroupLagRow:
         if self.outlook.forecast.outlook in (LagOutlook.GROWING, LagOutlook.STEADY):
             return math.inf
         return 0.0 if self.lag_messages == 0 else self.outlook.drained_in_ms
-
-
-def group_lag_rows(state: ClusterState, history: History, count: int, limits: LagLimits = SHIPPED) -> list[GroupLagRow]:
-    """The groups that lag most."""
-    return [_group_lag_row(state, history, row, limits) for row in lagging_groups(state, count)]
 
 
 def _group_lag_row(state: ClusterState, history: History, row: int, limits: LagLimits) -> GroupLagRow:
@@ -180,8 +175,11 @@ class TablesPart(QWidget):
 
     def show_state(self, state: ClusterState) -> None:
         limits = self._context.alerts.lag_limits
-        self.topics.set_rows(topic_rows(state, busiest_topics(state, ROWS_SHOWN), limits))
-        self.groups.set_rows(group_lag_rows(state, self._context.history, ROWS_SHOWN, limits))
+        # What is not known, as while a broker is lost, stays in the order in which it was last known.
+        busiest = busiest_topics(state, ROWS_SHOWN, [row.name for row in self.topics.rows])
+        lagging = lagging_groups(state, ROWS_SHOWN, [row.name for row in self.groups.rows])
+        self.topics.set_rows(topic_rows(state, busiest, limits))
+        self.groups.set_rows(_group_lag_row(state, self._context.history, row, limits) for row in lagging)
         topics, groups = (len(own_topics(state)), len(own_groups(state))) if state.lists_all else (math.nan, math.nan)
         self._all_topics.setText(tr("All {count} topics", count=count_text(topics)))
         self._all_groups.setText(tr("All {count} groups", count=count_text(groups)))

@@ -68,6 +68,7 @@ class FormPanel(Panel):
         self._runner = runner
         self._spec: ReportSpec | None = None
         self._broker_store = ("", "", "")
+        self._lost: Sequence[str] = ()
         self._question = label(role="secondary", wrap=True)
         self.source = said(QComboBox(), name="Source of the messages")
         self.folder = QLineEdit()
@@ -119,6 +120,12 @@ class FormPanel(Panel):
             self._broker_store = (directory, commit_log, name_servers)
             self._name_broker()
             self.check()
+
+    def show_lost(self, brokers: Sequence[str]) -> None:
+        """Say that a report on this cluster lacks what these brokers hold."""
+        if brokers != self._lost:
+            self._lost = brokers
+            self.look_again()
 
     def _name_broker(self) -> None:
         self.source.setItemText(0, tr("This cluster") if self._broker_store[2] else tr("This broker"))
@@ -305,7 +312,16 @@ class FormPanel(Panel):
             )  # fmt: skip
             self._say(words, how + "\n" + stores, State.INFO)
 
+    def _lack(self) -> str:
+        """What a report on this cluster cannot read; empty where it reads all."""
+        if not self._lost or not self._is_cluster or (self._spec is not None and self._spec.needs_samples):
+            return ""
+        return tr("No answer of {brokers}: the report lacks what is stored there.", brokers=", ".join(self._lost))
+
     def _say(self, title: str, text: str, state: State) -> None:
+        lack = self._lack()
+        if lack and state is State.INFO:
+            text, state = f"{lack}\n{text}".rstrip(), State.WARNING
         self.hint.set(title, text, state)
         set_role(self.hint, "info" if state is State.INFO else "notice")
 

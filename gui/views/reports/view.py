@@ -139,8 +139,9 @@ class ReportsView(PageView):
             self.form.look_again()
             self._runner.look_at_rules()
 
-    def state_changed(self, _state: ClusterState) -> None:
+    def state_changed(self, state: ClusterState) -> None:
         self._show_store()
+        self.form.show_lost(state.lost_brokers)
         if self._runner.is_running:
             self._show_run()
 

@@ -83,8 +83,8 @@ def broker_columns() -> list[Column[BrokerRow]]:
         Column("name", "Broker", lambda row: row.name, kind=CellKind.STRONG, width=120),
         Column("address", "Address", lambda row: row.address or UNKNOWN, kind=CellKind.MONO, dim=True, width=142),
         Column("version", "Version", lambda row: row.version or UNKNOWN, width=84),
-        Column("slaves", "Slaves", _slaves_text, sort=lambda row: row.slaves, width=120),
-        Column("answers", "Answers", _answers_text, state=_answers_state, tip=lambda row: broker_text(row.fault), width=220),
+        Column("slaves", "Slaves", _slaves_text, sort=lambda row: row.slaves, width=64, whole=True),
+        Column("answers", "Answers", _answers_text, state=_answers_state, tip=lambda row: broker_text(row.fault), width=160),
         Column("cannot", "Cannot", _cannot_text, dim=True, tip=_cannot_tip),
     ]
 

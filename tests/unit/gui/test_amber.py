@@ -62,7 +62,7 @@ MEANING = {
     "gui/views/messages/search_progress.py": (2, "a search did only a part"),
     "gui/views/overview/tables_part.py": (3, "lag above its limit, the disk is full, a part is missing"),
     "gui/views/overview/tiles.py": (2, "lag above its limit, or the disk is full"),
-    "gui/views/reports/form_panel.py": (4, "an entry is corrected, or memory is missing"),
+    "gui/views/reports/form_panel.py": (5, "an entry is corrected, memory is missing, or a broker does not answer"),
     "gui/views/reports/run_panel.py": (1, "a report failed"),
     "gui/views/reports/view.py": (5, "what was asked for cannot be done"),
     "gui/views/settings/connection_rows.py": (1, "a part of the cluster does not answer"),

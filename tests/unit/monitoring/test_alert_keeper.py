@@ -77,7 +77,7 @@ def texts(keeper: AlertKeeper, state) -> list[str]:
 
 # ---- what cannot be judged ----
 
-FAULTS = {"broker-b": "no answer since 12 s: cannot connect to h:1"}
+FAULTS = {"broker-b": "no answer for 12 s: cannot connect to h:1"}
 
 
 def outside(milliseconds: int, faults: dict[str, str], **totals: float):

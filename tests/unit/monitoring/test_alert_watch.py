@@ -99,7 +99,7 @@ def test_after_a_restart_nothing_is_over_before_all_brokers_told_what_they_have(
     rule = AlertRule("lag", "Lag", "group:*.lag_messages", above=True, threshold=15_000, for_ms=0)
     watch = AlertWatch([rule])
     watch.restore({"lag": [AlertFinding("elsewhere", 20_000.0, TAKEN_MS - 60_000, is_firing=True, is_told=True)]}, TAKEN_MS)
-    faults = {"b": "no answer since 12 s: cannot connect to h:1"}
+    faults = {"b": "no answer for 12 s: cannot connect to h:1"}
     silent = replace(STATE, faults=faults, catalog=replace(STATE.catalog, brokers=["a", "b"], broker_version=["V5_3_3", ""]))
     for second in range(0, 200, 10):
         assert ("elsewhere", False) not in told(watch, replace(silent, taken_ms=TAKEN_MS + second * 1_000))

@@ -144,11 +144,10 @@ def test_a_dead_letter_and_its_origin():
     assert top_origins([letter, letter, replace(letter, origins=("a",)), replace(letter, origins=())], 1) == [("orders", 2)]
 
 
-@pytest.mark.parametrize(("level", "attempt"), [(1, -1), (2, -1), (3, 1), (4, 2), (18, 16)])
-def test_a_delay_level_tells_the_attempt(level, attempt):
-    page = DelayedMessages(
-        level, [0, 1], [10, 20], [5, 6], [1, 1], ["orders", "%RETRY%g"], [0, 0], ["", "t"], ["", "k"], ["", ""], [1, 1], 2, 2
-    )
+@pytest.mark.parametrize(("times", "attempt"), [(0, -1), (1, 1), (16, 16)])
+def test_the_record_of_a_retry_tells_its_attempt_whatever_level_a_consumer_chose(times, attempt):
+    heads = ([0, 1], [10, 20], [5, 6], [1, 1], ["orders", "%RETRY%g"], [0, 0], ["", "t"], ["", "k"], ["", ""], [1, 1])
+    page = DelayedMessages(2, *heads, reconsume_times=[0, times], next_offset=2, max_offset=2)
     (found,) = waiting_retries(page, nothing_masked)
     assert (found.group, found.attempt, found.due_ms, found.keys, found.tag) == ("g", attempt, 6, "k", "t")
 

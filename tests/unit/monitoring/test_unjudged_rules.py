@@ -17,7 +17,7 @@ from monitoring.state import MEMBERS_UNLISTED, MEMBERS_UNREAD
 from monitoring.unjudged_rules import Cause, Lack, UnjudgedWatch
 from tests.support.fake_source import fake_state
 
-AWAY = {"b": "no answer since 12 s: cannot connect to h:1"}
+AWAY = {"b": "no answer for 12 s: cannot connect to h:1"}
 
 
 def outside(**changes):

@@ -123,7 +123,7 @@ def test_names_are_resolved_and_one_that_is_not_stops_its_own_server_alone(tmp_p
             assert names(hops) == [NAME, NAME, PORT, ANSWER, BROKERS, PORT, CREDENTIALS, VERSION]
             assert "the name nowhere.invalid cannot be resolved" in hops[0].fault
             assert "127.0.0.1" in hops[1].note
-            assert hops[-2].note == "the broker asks for no keys"
+            assert hops[-2].note == "no keys"
 
     asyncio.run(scenario())
 
@@ -259,14 +259,14 @@ def test_the_grpc_port_is_tried_in_plain_text_and_tls(tmp_path, monkeypatch):
         async with plain(tmp_path) as broker:
             given = (await examined(broker.name_server_address, grpc=broker.grpc_address))[-1]
             assert (given.name, given.address, given.fault) == (GRPC, broker.grpc_address, "")
-            assert given.note == "serves plain text and TLS"
+            assert given.note == "serves plain text, TLS"
             assert given.took_ms >= 0
             named = (await examined(broker.name_server_address, grpc=""))[-1]
             assert (named.address, named.note) == (broker.grpc_address, "serves plain text and TLS")
             monkeypatch.setattr(doctor_module, "grpc_port_of", lambda _settings: "")
             monkeypatch.setattr(doctor_module, "GRPC_PORT", broker.grpc.server.port)
             usual = (await examined(broker.name_server_address, grpc=""))[-1]
-            assert (usual.address, usual.note) == (broker.grpc_address, "serves plain text and TLS")
+            assert (usual.address, usual.note) == (broker.grpc_address, "serves plain text, TLS")
 
     asyncio.run(scenario())
 

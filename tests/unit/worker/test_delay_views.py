@@ -88,7 +88,20 @@ def test_waiting_messages_are_listed_and_acted_on(engine, delays, ask):
     page = ask(ListDelayed(3, 0, 10))
     due_ms, now_ms = engine.clock() + 10_000, engine.clock()
     assert page == DelayedMessages(
-        3, [0, 1, 2], offsets, [due_ms] * 3, [now_ms] * 3, ["T"] * 3, [1] * 3, ["a"] * 3, ["k"] * 3, ["U"] * 3, [3, 3, 5], 3, 3
+        3,
+        [0, 1, 2],
+        offsets,
+        [due_ms] * 3,
+        [now_ms] * 3,
+        ["T"] * 3,
+        [1] * 3,
+        ["a"] * 3,
+        ["k"] * 3,
+        ["U"] * 3,
+        [3, 3, 5],
+        [0] * 3,
+        3,
+        3,
     )
     assert ask(ActOnDelayed("deliver", 3, [0], offsets[:1])) == DelayedActed(1, [])
     assert ask(ActOnDelayed("cancel", 3, [0, 1], offsets[:2])) == DelayedActed(1, [0])

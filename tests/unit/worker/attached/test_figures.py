@@ -73,7 +73,7 @@ def test_a_lost_broker_is_unknown_the_other_stays_and_it_comes_back(figures, clo
     figures.lost("b", "no connection")
     snapshot = figures.snapshot()
     assert (ints(snapshot.queues["max_offset"]), ints(snapshot.positions["offset"])) == ([10, -1], [3, -1])
-    assert snapshot.faults == {"b": "no answer since 5 s: no connection"}
+    assert snapshot.faults == {"b": "no answer for 5 s: no connection"}
     assert figures.catalog() is None
     figures.answered("b")
     assert ints(figures.snapshot().queues["max_offset"]) == [10, 10]

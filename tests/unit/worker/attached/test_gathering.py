@@ -57,7 +57,7 @@ def test_a_table_holds_the_parts_of_those_that_answer_and_names_the_others():
             await ended(cluster, watched)
             part = await told(queries, STATS, BrokerAnswer)
             assert list(parse_object(part.body)["offsetTable"].values()) == [{"brokerOffset": 3, "consumerOffset": 2}]
-            assert part.notice.startswith("Not all brokers answered, and what they hold is missing here. b: no answer since ")
+            assert part.notice.startswith("Not all brokers answered, and what they hold is missing here. b: no answer: ")
             topics = await told(queries, TOPICS, BrokerAnswer)
             assert (set(parse_object(topics.body)["topicConfigTable"]), bool(topics.notice)) == ({"a", "orders"}, True)
 
@@ -87,7 +87,7 @@ def test_that_nobody_is_online_is_said_by_all_or_by_none():
             with pytest.raises(RemoteError, match="not online"):
                 await queries.answer(MEMBERS)
             await ended(cluster, watched)
-            with pytest.raises(NetworkError, match="b: no answer since"):
+            with pytest.raises(NetworkError, match="b: no answer: "):
                 await queries.answer(MEMBERS)
 
     asyncio.run(check())
@@ -104,7 +104,7 @@ def test_each_broker_tells_its_own():
             assert decode_worker_message(sent(topic)) == Reply(1, topic)
             await ended(cluster, watched)
             settings = await told(queries, SETTINGS, BrokerAnswer)
-            assert (settings.bodies, "b: no answer since" in settings.notice) == ({"a": b"fileReservedTime=2\n"}, True)
+            assert (settings.bodies, "b: no answer: " in settings.notice) == ({"a": b"fileReservedTime=2\n"}, True)
             # One that is named is asked, whatever is known of it.
             with pytest.raises(NetworkError):
                 await queries.answer(replace(SETTINGS, broker_name="b"))
