@@ -152,8 +152,8 @@ class TimeChart(TimePlot, QWidget):
         self.plot.setXRange(*span, padding=0)
         if self._marks.are_outdated:
             self._draw_marks()
-        self.plot.setYRange(0, self._top(), padding=0)
         self._show_note()
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
         """Draw a dot at each isolated point, which the line would not show."""
@@ -210,9 +210,9 @@ class TimeChart(TimePlot, QWidget):
 
     def _resized(self, _box: object) -> None:
         self._draw_marks()
-        self.plot.setYRange(0, self._top(), padding=0)
         if self._note is not None:
             self._show_note()
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _draw_marks(self) -> None:
         self._marks.draw(self._theme.tokens, self.plot.font(), self._above, self._corner)
@@ -422,7 +422,9 @@ class TimeChart(TimePlot, QWidget):
     def _top(self) -> float:
         shown = self._threshold is not None and self._threshold.isVisible()
         height = self.plot.getViewBox().height()
-        lane = self._marks.lane if self._marks.lane < height * (LANE_SHARE_MAX + 0.2) else 0
+        note = self._note.lane if self._note is not None and not self._note.isHidden() else 0
+        lane = max(self._marks.lane, note)
+        lane = lane if lane < height * (LANE_SHARE_MAX + 0.2) else 0
         above = max(SPACE_ABOVE, height / (height - lane)) if lane else SPACE_ABOVE
         return max(self.highest, float(self._threshold.value()) if shown else 0.0) * above or 1.0
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from pyqtgraph import Point
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -291,6 +291,8 @@ def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
     chart.show_points({"in": (X, known)}, 1_000, 1_060, "The history was not read: no answer")
     assert abs(note.geometry().center().x() - middle.x()) <= 1
     assert note.geometry().bottom() < middle.y(), "over the lines, where they leave room"
+    line = chart.plot.mapFromScene(chart.plot.getViewBox().mapViewToScene(QPointF(1_030.0, 5.0)))
+    assert line.y() > note.geometry().bottom(), "a line is not hidden by the words"
     chart.resize(900, 300)
     assert note.geometry().center().x() > middle.x()
     assert chart.described().startswith("The history was not read")
