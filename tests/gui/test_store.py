@@ -58,6 +58,14 @@ def test_the_store_is_shown_from_inside(make_view, source):
     assert view.disk.share.text() == "41.8 %"
     assert ("Flush", "asynchronous, every 0.5 s") in view.files.make().runtime_facts.pairs()
     assert ("Longest put", "212 ms") in view.files.make().runtime_facts.pairs()
+    assert "Longest of 60" in dict(view.files.make().runtime_facts.pairs())
+
+
+def test_before_the_first_sync_there_is_no_longest_one(make_view, source):
+    source.answers[ReadStore] = lambda _one: replace(fake_store(), flush_took_us=[])
+    names = [name for name, _value in make_view(source).files.make().runtime_facts.pairs()]
+    assert "Last sync" in names
+    assert not [name for name in names if name.startswith("Longest of")]
 
 
 def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):
