@@ -17,6 +17,7 @@ from gui.main_window.notices import Notices
 from gui.operations.alert_center import TOLD_SINGLY, AlertCenter, OpenAlert, change_words, post_text
 from gui.theme.fonts import text_font
 from gui.theme.tokens import Size, State
+from gui.views.alerts.rule_form import RuleForm
 from gui.views.alerts.rule_table import drawn_series
 from gui.views.alerts.view import AlertsView
 from gui.views.alerts.words import alert_place, alert_texts, condition_text, known_series, series_words
@@ -606,6 +607,17 @@ def test_an_address_is_tried_and_the_result_shown(make_view, source, qtbot):
 def test_every_series_that_is_offered_can_be_watched():
     for series in known_series(fake_state()):
         check_rule(replace(RULE, series=series))
+
+
+def test_a_long_series_does_not_widen_the_form(qtbot):
+    widths = []
+    for name in ("a", "topic:" + "a" * 100 + ".in_rate"):
+        form = RuleForm()
+        qtbot.addWidget(form)
+        form.set_series([name])
+        form.show()
+        widths.append(form.minimumSizeHint().width())
+    assert widths[0] == widths[1]
 
 
 def test_rules_and_what_they_found_are_whole(make_view, source, qtbot):

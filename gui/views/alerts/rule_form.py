@@ -49,6 +49,8 @@ class RuleForm(QWidget):
         self.series = QComboBox()
         self.series.setEditable(True)
         self.series.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        # Otherwise the longest series that is known when the form is first shown widens it, at the cost of the rules.
+        self.series.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.words = ElidedLabel(role="caption")
         """The series in words."""
         self.side = QComboBox()
