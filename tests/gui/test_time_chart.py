@@ -299,6 +299,9 @@ def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
     chart.set_marks([], "The events were not read: no answer")
     chart.show_points({}, 1_000, 1_060)
     assert note.text() == chart.fault == "The events were not read: no answer"
+    chart.set_marks([ChartMark(1_030.0, "Rebalance")], "The events were not read: no answer")
+    chart.show_points({}, 1_000, 1_060)
+    assert [mark.label.toPlainText() for mark in marks_of(chart)] == [""], "a name would stand below the words"
     chart.set_marks([])
     chart.show_points({}, 1_000, 1_060)
     assert (note.isVisible(), chart.fault) == (False, "")
