@@ -258,7 +258,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Filter": "Tags or SQL92 condition with which the client subscribes.",
         "Held": "Messages that the client has taken and not consumed yet. [messages]",
-        "Consumed /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
+        "OK /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
         "Threads": "Threads with which the client consumes.",
     },
     Origin.IN_FLIGHT: {
