@@ -48,7 +48,7 @@ from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
 from gui.words.outlooks import change_text, help_text, outlook_text
-from gui.words.text import UNKNOWN, TimeZoneChoice
+from gui.words.text import UNKNOWN, TimeZoneChoice, tr
 from monitoring.group_outlook import GroupOutlook, Help, HelpKind
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
@@ -257,11 +257,15 @@ def in_flight_panel(view):
     return view.in_flight.make()
 
 
-def test_what_a_member_consumed_has_another_name_than_what_its_group_gives_out():
+def test_what_a_member_consumed_has_another_name_than_what_its_group_gives_out(qapp):
     """A client counts over a minute, and a group over seconds: the figures differ after each turn."""
+    del qapp
     titles = [column.title for column in member_columns(TimeZoneChoice(utc=True))]
     assert {"OK /s", "Failed /s"} <= set(titles)
     assert not {"Out", "Out /s"} & set(titles)
+    column = next(one for one in member_columns(TimeZoneChoice(utc=True)) if one.title == "OK /s")
+    with shown_in("zh"):
+        assert QFontMetrics(text_font(Size.SECONDARY)).horizontalAdvance(tr(column.title)) + 24 <= column.width
 
 
 def test_messages_in_flight_are_listed_with_their_next_due_time(make_view):

@@ -227,7 +227,7 @@ def member_columns(times: TimeZoneChoice) -> list[Column[MemberRow]]:
         Column("time", "Consume", lambda row: milliseconds_text(row.info.consume_ms) if row.info else UNKNOWN,
                sort=lambda row: row.info.consume_ms if row.info else None, tip=_told_tip, right=True, width=76),
         Column("out", "OK /s", lambda row: rate_number(row.info.consumed_rate) if row.info else UNKNOWN,
-               sort=lambda row: row.info.consumed_rate if row.info else None, tip=_told_tip, right=True, width=58),
+               sort=lambda row: row.info.consumed_rate if row.info else None, tip=_told_tip, right=True, width=66),
         Column("failed", "Failed /s", lambda row: rate_number(row.info.failed_rate) if row.info else UNKNOWN,
                sort=lambda row: row.info.failed_rate if row.info else None, state=_failed_state, tip=_told_tip, right=True,
                width=72),
