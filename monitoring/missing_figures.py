@@ -104,7 +104,7 @@ CAUSE_TEXTS = {
     Cause.INSIDE_ONLY: "only Orbit's broker tells it",
     Cause.NOT_TOLD: "the brokers do not tell it",
     Cause.AWAY: "no full answer of {parts}",
-    Cause.UNREAD: "it was not read of all yet",
+    Cause.UNREAD: "not all of it is read yet",
     Cause.UNLISTED: "the brokers list no client of some groups, and proxies cannot be asked",
     Cause.ABSENT: "there is nothing of this name",
 }

@@ -43,7 +43,11 @@ NO_MATRIX = Matrix(0, 1_000, np.zeros((0, 0)))
 
 
 def matrix_of(lines: HistoryLines, from_ms: int, to_ms: int) -> Matrix:
-    """Put lines on one grid; a cell is the newest value of its interval."""
+    """Put lines on one grid; a cell is the newest value of its interval.
+
+    Samples are not exactly one step apart, so an interval between two of them may have none: it has the value before. Where
+    nothing was recorded for longer, lines have a NaN.
+    """
     step_ms = max(1, lines.step_ms)
     # Intervals begin at multiples of the step, so that they stay fixed while the window moves.
     first_ms = from_ms // step_ms * step_ms
@@ -52,5 +56,8 @@ def matrix_of(lines: HistoryLines, from_ms: int, to_ms: int) -> Matrix:
     for row, (times, last) in enumerate(zip(lines.times_ms, lines.last, strict=True)):
         place = (np.frombuffer(times, "<i8") - first_ms) // step_ms
         inside = (place >= 0) & (place < columns)
-        values[row, place[inside]] = np.frombuffer(last, "<f8")[inside]
+        place, known = place[inside], np.frombuffer(last, "<f8")[inside]
+        if len(place):
+            shown = np.arange(place[0], place[-1] + 1)
+            values[row, place[0] : place[-1] + 1] = known[np.searchsorted(place, shown, side="right") - 1]
     return Matrix(first_ms, step_ms, values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QRectF
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPen
 
 from gui.plots.value_scale import round_step, round_time_text, round_times
 from gui.theme.fonts import text_font
@@ -17,6 +17,9 @@ from gui.words.text import TimeZoneChoice
 
 TICKS_MAX = 6
 AXIS_WIDTH = 52
+"""Minimum, px; wider texts widen the axis, because a text that does not fit is not drawn."""
+TEXT_SPACE = 8
+"""Px between the text of a tick and the plot."""
 
 
 class ValueAxis(pg.AxisItem):
@@ -27,14 +30,28 @@ class ValueAxis(pg.AxisItem):
         self._tick_text = tick_text
         self._base = 1024 if binary else 10
         self.setTickFont(text_font(Size.CAPTION))
-        self.setStyle(tickLength=0, tickTextOffset=8)
+        self.setStyle(tickLength=0, tickTextOffset=TEXT_SPACE)
         self.setWidth(AXIS_WIDTH)
 
     def set_format(self, tick_text: Callable[[float], str], *, binary: bool) -> None:
         self._tick_text = tick_text
         self._base = 1024 if binary else 10
+        self.setWidth(AXIS_WIDTH)
+        self._fit()
         self.picture = None
         self.update()
+
+    def linkedViewChanged(self, view: Any, newRange: Any = None) -> None:
+        super().linkedViewChanged(view, newRange)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Widen the axis for its widest text; it is not narrowed again, because live figures would shift the plot."""
+        metrics, (low, high) = QFontMetricsF(text_font(Size.CAPTION)), self.range
+        texts = [self._tick_text(tick) for _step, ticks in self.tickValues(low, high, self.height()) for tick in ticks]
+        widest = math.ceil(max(map(metrics.horizontalAdvance, texts), default=0)) + TEXT_SPACE + 2
+        if widest > self.fixedWidth:
+            self.setWidth(widest)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
         room = max(2, min(TICKS_MAX, int(size / 22)))

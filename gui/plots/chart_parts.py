@@ -126,6 +126,8 @@ class ChartNote(PlainLabel):
         super().__init__(chart)
         self._fault = ""
         self._place = (QRect(), 0)
+        self.lane = 0
+        """Height in px over the lines; 0 beside them."""
         self.setWordWrap(True)
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -158,6 +160,7 @@ class ChartNote(PlainLabel):
             words = metrics.boundingRect(room, flags, text)
         self.setText(text)
         self.setGeometry(words.adjusted(-SPACE, -SPACE // 2, SPACE, SPACE // 2).intersected(inside))
+        self.lane = 0 if is_before else self.height()
 
     def _write_again(self) -> None:
         self._write()

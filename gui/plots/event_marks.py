@@ -9,7 +9,7 @@ from gui.words.text import tr
 
 MARK_NAMES = {
     "members_changed": "Rebalance",
-    "broker_started": "Restart",
+    "broker_started": "Broker started",
     "offsets_moved_back": "Moved back",
     "action": "Console action",
     "alert": "Alert",

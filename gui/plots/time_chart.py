@@ -152,8 +152,8 @@ class TimeChart(TimePlot, QWidget):
         self.plot.setXRange(*span, padding=0)
         if self._marks.are_outdated:
             self._draw_marks()
-        self.plot.setYRange(0, self._top(), padding=0)
         self._show_note()
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _show_dots(self, key: str, x: Floats, y: Floats) -> None:
         """Draw a dot at each isolated point, which the line would not show."""
@@ -175,8 +175,16 @@ class TimeChart(TimePlot, QWidget):
             if not math.isinf(begin_s) and not self.fault:
                 return
             self._note = ChartNote(self.plot)
+        before = self._note_lane
         self._note.tell(is_empty=math.isinf(begin_s), fault=self.fault)
         self._place_note(begin_s)
+        if self._note_lane != before:
+            self._draw_marks()
+
+    @property
+    def _note_lane(self) -> int:
+        """Height of the words over the lines, px; 0 for none."""
+        return self._note.lane if self._note is not None and not self._note.isHidden() else 0
 
     def _place_note(self, begin_s: float) -> None:
         if self._note is None or self._note.isHidden():
@@ -210,12 +218,15 @@ class TimeChart(TimePlot, QWidget):
 
     def _resized(self, _box: object) -> None:
         self._draw_marks()
-        self.plot.setYRange(0, self._top(), padding=0)
         if self._note is not None:
             self._show_note()
+        self.plot.setYRange(0, self._top(), padding=0)
 
     def _draw_marks(self) -> None:
-        self._marks.draw(self._theme.tokens, self.plot.font(), self._above, self._corner)
+        above, corner = self._above, self._corner
+        if self._note_lane:  # names would stand below the words
+            above, corner = max(above, self._note_lane), round(self.plot.getViewBox().width())
+        self._marks.draw(self._theme.tokens, self.plot.font(), above, corner)
 
     def show_threshold(self, value: float | None, state: State = State.CRITICAL, text: str = "") -> None:
         """Show a horizontal line that can be dragged, with a text at its end; None removes it."""
@@ -422,7 +433,8 @@ class TimeChart(TimePlot, QWidget):
     def _top(self) -> float:
         shown = self._threshold is not None and self._threshold.isVisible()
         height = self.plot.getViewBox().height()
-        lane = self._marks.lane if self._marks.lane < height * (LANE_SHARE_MAX + 0.2) else 0
+        lane = max(self._marks.lane, self._note_lane)
+        lane = lane if lane < height * (LANE_SHARE_MAX + 0.2) else 0
         above = max(SPACE_ABOVE, height / (height - lane)) if lane else SPACE_ABOVE
         return max(self.highest, float(self._threshold.value()) if shown else 0.0) * above or 1.0
 

@@ -149,6 +149,14 @@ _TEXTS = KnownTexts(
         "messages are taken again as soon as there is some"
     ),
     (
+        "the broker process was killed by signal {number}, as the system does where memory runs out. "
+        "Its last words: {words}. Restart it: what it has acknowledged is in the store"
+    ),
+    (
+        "the broker process was killed by signal {number}, as the system does where memory runs out. "
+        "Restart it: what it has acknowledged is in the store"
+    ),
+    (
         "the broker process was killed by signal {number}. Its last words: {words}. "
         "Restart it: what it has acknowledged is in the store"
     ),

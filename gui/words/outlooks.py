@@ -70,7 +70,7 @@ def help_text(advice: Help | None) -> str:
         case HelpKind.MORE_CONSUMERS if not advice.queues:
             return tr("{more} more consumers would drain it", **names)
         case HelpKind.MORE_CONSUMERS:
-            return tr("{more} more consumers would drain it; {queues} queues, so more than that cannot", **names)
+            return tr("{more} more consumers would drain it; at most {queues} in all, one for each queue", **names)
         case HelpKind.TOO_FEW_QUEUES:
             return tr("Even {queues} consumers, one for each queue, are too slow: more queues or faster consumers", **names)
         case HelpKind.ALL_QUEUES_TAKEN:

@@ -87,7 +87,9 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         "Newest": "How long ago the newest dead letter of the group was stored. [time]",
         "Next due": "When the first message that waits is due. [time]",
         "Not read yet": "Messages in the retry topic of the group that are due and not consumed. [messages]",
-        "delay/Out /s": "Messages of the level that were delivered to their real topics, mean over the last 4 s. [messages/s]",
+        "delay/Delivered /s": (
+            "Messages of the level that were delivered to their real topics, mean over the last 4 s. [messages/s]"
+        ),
         "topic/Out /s": (
             "Messages that the group took, of all its topics: what its offsets advanced by within the last 15 s. [messages/s]"
         ),
@@ -256,7 +258,7 @@ _TEXTS: Mapping[Origin, Mapping[str, str]] = {
         ),
         "Filter": "Tags or SQL92 condition with which the client subscribes.",
         "Held": "Messages that the client has taken and not consumed yet. [messages]",
-        "consumers/Out /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
+        "OK /s": "Messages that the client consumed, as it counts them over the last minute. [messages/s]",
         "Threads": "Threads with which the client consumes.",
     },
     Origin.IN_FLIGHT: {

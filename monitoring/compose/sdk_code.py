@@ -135,8 +135,10 @@ import org.apache.rocketmq.client.apis.producer.*;
 public class Send {{
     public static void main(String[] arguments) throws Exception {{
         ClientServiceProvider provider = ClientServiceProvider.loadService();
-        ClientConfiguration configuration = ClientConfiguration.newBuilder().setEndpoints({quoted(endpoints)}).build();
-        try (Producer producer = provider.newProducerBuilder().setClientConfiguration(configuration)
+        ClientConfiguration configuration = ClientConfiguration.newBuilder()
+                .setEndpoints({quoted(endpoints)}).build();
+        try (Producer producer = provider.newProducerBuilder()
+                .setClientConfiguration(configuration)
                 .setTopics({quoted(wanted.topic)}){checker}.build()) {{
             Message message = provider.newMessageBuilder()
 {built}
@@ -184,7 +186,10 @@ import (
 )
 
 func main() {{
-\tconfig := &rmq.Config{{Endpoint: {quoted(endpoints)}, Credentials: &credentials.SessionCredentials{{}}}}
+\tconfig := &rmq.Config{{
+\t\tEndpoint:    {quoted(endpoints)},
+\t\tCredentials: &credentials.SessionCredentials{{}},
+\t}}
 \tproducer, err := rmq.NewProducer(config, {options})
 \tmust(err)
 \tmust(producer.Start())
@@ -274,7 +279,10 @@ async function main() {{
   await producer.shutdown();
 }}
 
-main().then(() => process.exit(0), error => {{ console.error(error); process.exit(1); }});
+main().then(() => process.exit(0), error => {{
+  console.error(error);
+  process.exit(1);
+}});
 """
 
 
@@ -307,7 +315,8 @@ def as_sdk_rust(message: SendMessage, endpoints: str) -> str:
     resolution = "use rocketmq::model::transaction::{Transaction, TransactionResolution};\n" if wanted.end else ""
     chained = "".join(f"\n        {call}" for call in calls)
     return f"""// Cargo.toml: rocketmq = "5", tokio = {{ version = "1", features = ["full"] }},
-//             time = {{ version = "0.3", features = ["local-offset"] }}  (rocketmq 5.0.0 does not build without)
+//             time = {{ version = "0.3", features = ["local-offset"] }}
+//             (rocketmq 5.0.0 does not build without this time)
 {_comments("//", wanted)}use rocketmq::conf::{{ClientOption, ProducerOption}};
 use rocketmq::model::message::MessageBuilder;
 {resolution}use rocketmq::Producer;

@@ -178,14 +178,17 @@ def _findings(found: QueryResults, grid: pa.Table, covered: _Covered, days: pa.T
     top, low = max(rows, key=covered.rate), min(rows, key=covered.rate)
     silent = len(covered.times) - len(rows)
     retention_hours = found.parameters.number("retention-hours")
+    quietest = (
+        f"{silent} of {len(covered.times)} hours of the week have no message."
+        if silent
+        else f"The quietest hour is {WEEKDAYS[low['weekday']]} {low['hour']:02d}:00 with {number(low['messages'], 'message')}."
+    )
     sentences = [
         (
             f"{part(top['messages'], found.messages)} messages are stored on {WEEKDAYS[top['weekday']]} "
             f"from {top['hour']:02d}:00 to {top['hour'] + 1:02d}:00, the busiest hour of the week."
         ),
-        f"{silent} of {len(covered.times)} hours of the week have no message."
-        if silent
-        else f"The quietest hour is {WEEKDAYS[low['weekday']]} {low['hour']:02d}:00 with {number(low['messages'], 'message')}.",
+        *([quietest] if len(covered.times) > 1 else []),
         (
             f"At the mean rate the log holds {growth.mean * retention_hours / 24:,.0f} bytes after "
             f"{duration_text(retention_hours * 3.6e6)}"

@@ -507,7 +507,7 @@ def test_what_was_told_is_told_in_chinese(chinese):
         ("alert", "Dead letters: %DLQ%g: 1, above 0", "死信：g: 1，高于 0"),
         ("alert", "Lag of a group: billing is over, now 3", "消费组堆积: billing 已恢复，当前 3"),
         ("unjudged", "Lag of a group cannot be judged: no full answer of b, c", "消费组堆积 无法判断：b, c 未完整应答"),
-        ("unjudged", "Mine cannot be judged: it was not read of all yet", "Mine 无法判断：尚未全部读取"),
+        ("unjudged", "Mine cannot be judged: not all of it is read yet", "Mine 无法判断：尚未全部读取"),
         ("unjudged", "Lag of a group is judged again", "消费组堆积 恢复判断"),
         (
             "unjudged",

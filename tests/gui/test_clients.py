@@ -12,6 +12,7 @@ from broker_core.worker.questions.administration import CloseConnection, ListCon
 from broker_core.worker.questions.in_flight import ListInFlight
 from broker_core.worker.refusals import cluster_refusal
 from gui.views.clients.view import NOTES, ClientsView
+from gui.widgets.containers import ScrolledPart
 from monitoring.admin.connections import Role
 from monitoring.sources.base import SourceStatus
 from tests.support.fake_operations import TAKEN_MS, fake_connections
@@ -108,6 +109,13 @@ def test_a_client_of_grpc_shows_protocol_type_streams_and_leases(make_view, sour
     facts = dict(view.facts.pairs())
     assert (facts["Client"], facts["Open streams"], facts["Leases"]) == ("Java 4.9.8, gRPC, push consumer", "3", "7")
     assert facts["In flight in its group"] == "17, next due now"
+
+
+def test_the_facts_of_a_consumer_of_remoting_fit_their_part(make_view, source):
+    view = make_view(source)
+    view.grid.select_key(("broker", "10.23.4.12:51322", "consumer", "payment-settle"))
+    assert len(view.facts.pairs()) == 8
+    assert view.facts.sizeHint().height() <= view.detail.findChild(ScrolledPart).height()
 
 
 def test_a_client_of_remoting_has_no_streams(make_view, source):

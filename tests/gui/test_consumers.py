@@ -37,6 +37,7 @@ from gui.views.consumers.columns import (
     columns_to_hide,
     group_dot,
     health_chip,
+    member_columns,
     position_columns,
     standing_state,
     standing_text,
@@ -46,9 +47,9 @@ from gui.views.consumers.lag_panel import BEHIND
 from gui.views.consumers.view import MEMBERS_AGAIN_MS, TABS, ConsumersView
 from gui.views.overview.figures import lagging_groups
 from gui.words.amounts import online_text
-from gui.words.outlooks import change_text, outlook_text
-from gui.words.text import UNKNOWN
-from monitoring.group_outlook import GroupOutlook
+from gui.words.outlooks import change_text, help_text, outlook_text
+from gui.words.text import UNKNOWN, TimeZoneChoice, tr
+from monitoring.group_outlook import GroupOutlook, Help, HelpKind
 from monitoring.lag import Forecast, LagOutlook
 from monitoring.sources.base import SourceStatus
 from monitoring.state import MEMBERS_UNREAD, ClusterState
@@ -256,6 +257,17 @@ def in_flight_panel(view):
     return view.in_flight.make()
 
 
+def test_what_a_member_consumed_has_another_name_than_what_its_group_gives_out(qapp):
+    """A client counts over a minute, and a group over seconds: the figures differ after each turn."""
+    del qapp
+    titles = [column.title for column in member_columns(TimeZoneChoice(utc=True))]
+    assert {"OK /s", "Failed /s"} <= set(titles)
+    assert not {"Out", "Out /s"} & set(titles)
+    column = next(one for one in member_columns(TimeZoneChoice(utc=True)) if one.title == "OK /s")
+    with shown_in("zh"):
+        assert QFontMetrics(text_font(Size.SECONDARY)).horizontalAdvance(tr(column.title)) + 24 <= column.width
+
+
 def test_messages_in_flight_are_listed_with_their_next_due_time(make_view):
     view = make_view(FakeSource())
     view.group_grid.select_key("payment-settle")
@@ -367,13 +379,21 @@ def test_draining_says_how_long(make_view):
     assert "net" in view.lag.facts["drains"].unit.text()
 
 
+def test_what_would_help_says_how_many_consumers_can_read(qapp):
+    del qapp
+    advice = Help(HelpKind.MORE_CONSUMERS, more=2, queues=8)
+    assert help_text(advice) == "2 more consumers would drain it; at most 8 in all, one for each queue"
+    with shown_in("zh"):
+        assert help_text(advice) == "再加 2 个消费者即可消化；最多 8 个，每个队列一个"
+
+
 def test_the_queues_of_a_group_keep_their_room_beside_what_would_help(make_view, qtbot):
     view = make_view(FakeSource())
     qtbot.waitUntil(lambda: view.lag.chart.made is not None and view.heat.made is not None)
     view.lag.advice.hide()
     qtbot.wait(50)
     before = view.position_grid.height()
-    view.lag.advice.setText("2 more consumers would drain it; 8 queues, so more than that cannot")
+    view.lag.advice.setText("2 more consumers would drain it; at most 8 in all, one for each queue")
     view.lag.advice.show()
     qtbot.wait(50)
     assert view.position_grid.height() > before - 30 > 100

@@ -65,6 +65,13 @@ def column(model, key):
 # ---- rows and pictures ----
 
 
+def test_a_level_and_the_page_name_a_rate_alike(make_view, source):
+    view = make_view(source)
+    titles = [one.title for one in view.levels.columns]
+    assert "Delivered /s" in titles
+    assert "Out /s" not in titles
+
+
 def test_level_rows_follow_the_brokers_table():
     rows = level_rows(STATE)
 

@@ -246,7 +246,9 @@ def test_events_of_a_record_that_gets_longer_are_not_asked_for_with_every_figure
 
 def test_close_events_are_one_mark_and_many_have_no_words():
     few = [(NOW_MS, "members_changed", ""), (NOW_MS + 1, "members_changed", ""), (NOW_MS + 50_000, "broker_started", "")]
-    assert [mark.text for mark in chart_marks(few, NOW_MS, NOW_MS + 60_000)] == ["Rebalance (2)", "Restart"]
+    assert [mark.text for mark in chart_marks(few, NOW_MS, NOW_MS + 60_000)] == ["Rebalance (2)", "Broker started"], (
+        "a first start is no restart"
+    )
     many = [(NOW_MS + second * 5_000, "broker_started", "") for second in range(10)]
     assert {mark.text for mark in chart_marks(many, NOW_MS, NOW_MS + 60_000)} == {""}
     assert chart_marks([(NOW_MS, "topic_created", "")], NOW_MS, NOW_MS + 1) == []

@@ -35,6 +35,14 @@ def test_lines_of_different_times_stand_on_one_grid():
     assert matrix.seconds.tolist() == [10.0, 11.0, 12.0]
 
 
+def test_a_step_between_two_samples_is_no_gap_and_a_marked_one_is():
+    matrix = matrix_of(lines({10_000: 1.0, 12_000: 3.0, 13_000: np.nan, 16_000: 4.0}), 10_000, 17_000)
+    assert matrix.values[0][:3].tolist() == [1.0, 1.0, 3.0], "a sample that comes late leaves no gap"
+    assert np.isnan(matrix.values[0][3:6]).all(), "nothing was recorded"
+    assert matrix.values[0][6] == 4.0
+    assert np.isnan(matrix.values[0][7]), "nothing is recorded yet"
+
+
 def test_nothing_recorded_is_an_unknown_grid():
     assert NO_MATRIX.top == 0.0
     assert np.isnan(matrix_of(lines({}), 0, 5_000).values).all()

@@ -227,6 +227,11 @@ def test_what_the_worker_says_is_missing_is_translated(qapp):
 # ---- the page ----
 
 
+def test_a_life_line_shorter_than_a_second_is_in_milliseconds(view):
+    view.events.set_rows([replace(event, at_ms=1_000 + place) for place, event in enumerate(view.events.rows[:6])])
+    assert view._summary().endswith(", 5 ms")
+
+
 def test_the_page_shows_the_story_the_body_and_the_properties(view):
     assert view.header.title == "SO-20261121-00004"
     assert view.tab_title() == "SO-20261121-00004"

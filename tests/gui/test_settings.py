@@ -195,6 +195,13 @@ def test_ports_and_folder_are_kept_for_the_next_start(make_view, source, window)
     assert window.restarts == 1
 
 
+def test_the_ports_in_use_are_those_that_clients_connect_to(make_view, source):
+    source.ready = replace(source.ready, grpc="127.0.0.1:8081")
+    view = make_view(source)
+    view.open({"show": "broker"})
+    assert dict(view.section("broker").facts.pairs())["Ports in use"] == "127.0.0.1:9876, 127.0.0.1:10911, 127.0.0.1:8081"
+
+
 @pytest.mark.parametrize(
     ("field", "text", "fault"),
     [
@@ -359,7 +366,7 @@ def names(section):
 
 def test_all_connections_are_listed_and_the_shown_one_first(connections, known):
     assert names(connections) == ["Embedded", "Staging", "other"]
-    assert connections.restart_button.isVisible()
+    assert (connections.restart_button.isVisible(), connections.restart_button.text()) == (True, "Restart")
     assert not connections.delete_button.isVisible(), "what is shown stays"
     connections.list.select_key(known.attached.place)
     pairs = dict(connections.facts.pairs())
@@ -370,6 +377,13 @@ def test_all_connections_are_listed_and_the_shown_one_first(connections, known):
     assert connections.facts.pairs() == [("Store", "/data/other/store")]
     assert not connections.test_button.isVisible()
     assert not connections.change_button.isVisible()
+
+
+def test_an_attached_cluster_has_its_own_name_and_is_not_restarted(make_view, source, known):
+    source.name, known.clusters = known.attached.address, [known.attached]
+    section = make_view(source, clusters=known.made()).section("connections")
+    assert names(section) == [section.detail.title] == ["Staging"]
+    assert section.restart_button.text() == section.restart_button.accessibleName() == "Connect again"
 
 
 def test_a_connection_is_opened_here_and_in_a_window_of_its_own(connections, known):

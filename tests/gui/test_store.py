@@ -15,6 +15,7 @@ from gui.plots.log_bars import LogBar, LogBars
 from gui.views.store.disk_panel import reached_text
 from gui.views.store.log_strip import LogStrip
 from gui.views.store.view import ASK_MS, StoreView
+from gui.widgets.basic import ElidedLabel
 from tests.support.fake_operations import fake_store
 from tests.support.fake_source import FakeSource
 from tests.support.model_rules import hold_to_rules
@@ -58,6 +59,23 @@ def test_the_store_is_shown_from_inside(make_view, source):
     assert view.disk.share.text() == "41.8 %"
     assert ("Flush", "asynchronous, every 0.5 s") in view.files.make().runtime_facts.pairs()
     assert ("Longest put", "212 ms") in view.files.make().runtime_facts.pairs()
+    assert "Longest of 60" in dict(view.files.make().runtime_facts.pairs())
+
+
+def test_the_unit_of_the_put_times_is_whole(make_view, source):
+    view = make_view(source)
+    view.resize(1_232, 795)
+    (subtitle,) = (
+        one for one in view.latency_panel.findChildren(ElidedLabel) if one.whole_text() == view.latency_panel.subtitle
+    )
+    assert subtitle.text() == subtitle.whole_text() == "ms, last full minute"
+
+
+def test_before_the_first_sync_there_is_no_longest_one(make_view, source):
+    source.answers[ReadStore] = lambda _one: replace(fake_store(), flush_took_us=[])
+    names = [name for name, _value in make_view(source).files.make().runtime_facts.pairs()]
+    assert "Last sync" in names
+    assert not [name for name in names if name.startswith("Longest of")]
 
 
 def test_the_store_is_asked_for_every_two_seconds_at_most(make_view, source):

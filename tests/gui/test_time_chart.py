@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from pyqtgraph import Point
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
@@ -18,7 +18,7 @@ from gui.theme.manager import ThemeMode
 from gui.theme.tokens import DARK, LIGHT, State
 from gui.views.topics.detail import QueueBars
 from gui.widgets.paint import paint_sparkline
-from gui.words.text import TimeZoneChoice, rate_text
+from gui.words.text import TimeZoneChoice, bytes_text, rate_text
 from tests.support.shown_parts import marks_of, note_of, threshold_of
 
 X = np.arange(1_000.0, 1_060.0)
@@ -291,15 +291,36 @@ def test_a_chart_says_what_was_not_read_with_lines_and_without(chart):
     chart.show_points({"in": (X, known)}, 1_000, 1_060, "The history was not read: no answer")
     assert abs(note.geometry().center().x() - middle.x()) <= 1
     assert note.geometry().bottom() < middle.y(), "over the lines, where they leave room"
+    line = chart.plot.mapFromScene(chart.plot.getViewBox().mapViewToScene(QPointF(1_030.0, 5.0)))
+    assert line.y() > note.geometry().bottom(), "a line is not hidden by the words"
     chart.resize(900, 300)
     assert note.geometry().center().x() > middle.x()
     assert chart.described().startswith("The history was not read")
     chart.set_marks([], "The events were not read: no answer")
     chart.show_points({}, 1_000, 1_060)
     assert note.text() == chart.fault == "The events were not read: no answer"
+    chart.set_marks([ChartMark(1_030.0, "Rebalance")], "The events were not read: no answer")
+    chart.show_points({}, 1_000, 1_060)
+    assert [mark.label.toPlainText() for mark in marks_of(chart)] == [""], "a name would stand below the words"
     chart.set_marks([])
     chart.show_points({}, 1_000, 1_060)
     assert (note.isVisible(), chart.fault) == (False, "")
+
+
+@pytest.mark.parametrize("most", [300 * 1024.0, 27 * 1024.0**2, 900 * 1024.0**3])
+def test_every_tick_has_its_text(chart, qapp, most):
+    """A text that is wider than its axis is left out."""
+    chart.set_value_text(bytes_text, bytes_text, binary=True)
+    chart.show_points({"in": (X, np.full(60, most))}, 1_000, 1_060)
+    qapp.processEvents()  # lays out the axis
+    axis, picture = chart.plot.getAxis("left"), QImage(1, 1, QImage.Format.Format_RGB32)
+    painter = QPainter(picture)
+    painter.setFont(axis.style["tickFont"])
+    drawn = [text for _place, _flags, text in axis.generateDrawSpecs(painter)[2]]
+    painter.end()
+    ticks = [text for step, values in axis.tickValues(*axis.range, axis.height()) for text in axis.tickStrings(values, 1, step)]
+    assert drawn == ticks
+    assert len(ticks) > 2
 
 
 def test_words_over_lines_take_as_many_lines_as_the_chart_has_room_for(chart):

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QKeySequence, QShortcut
@@ -81,6 +82,14 @@ def test_what_is_measured_by_a_part_says_so(make_view):
     view.state_changed(STATE)
 
     assert "≈ 7.9 GiB on disk" in view.header.facts
+
+
+@pytest.mark.parametrize(("age_ms", "words"), [(40, "last message now"), (400, "last message 0.4 s ago")])
+def test_a_topic_that_is_written_now_has_no_age(make_view, age_ms, words):
+    view = make_view(FakeSource())
+    written = np.full_like(STATE.topic_last_store_ms, STATE.taken_ms - age_ms)
+    view.state_changed(replace(STATE, topic_last_store_ms=written))
+    assert view.header.facts.endswith(words)
 
 
 def test_unknown_figures_of_a_queue_are_dashes(make_view):

@@ -382,6 +382,7 @@ def test_an_empty_broker_offers_a_new_topic(make_view):
     view = make_view(FakeSource(empty_state()))
     assert view.grid.placeholder.text == "No topics yet. Create one or play the demo."
     assert not view.detail.isVisible()
+    assert view.foot.text() == "0 topics · sum of lag of the slowest groups 0", "nothing is unknown"
 
 
 def test_enter_opens_the_topic_and_m_its_messages(make_view, window, qtbot):

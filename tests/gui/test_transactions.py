@@ -303,7 +303,12 @@ def test_a_start_says_how_much_it_has_still_to_read(make_view, source):
     view = make_view(replace_totals(source, transactions_unread=1_200, transactions_op_lag=7))
 
     assert "reading 1,200 records" in [chip.text for chip in view.header.findChildren(Chip)]
+    assert "half messages; decided ones go" in view.foot.text(), "not all that is listed is undecided"
     assert any("7 op records not read yet" in one.text() for one in view.strip_panel.findChildren(QLabel))
+    source.state = replace_totals(source, transactions_op_lag=30).state
+    view.state_changed(source.state)
+    words = [one.text() for one in view.strip_panel.findChildren(QLabel) if "op records" in one.text()]
+    assert [one.split(" ")[0] for one in words] == ["7"], "it is the figure of the queues that are shown"
 
 
 def test_an_empty_strip_is_described_in_the_language_of_the_window(theme, qapp, qtbot, chinese):

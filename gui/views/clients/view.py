@@ -56,7 +56,7 @@ from monitoring.admin.connections import (
 from monitoring.sources.base import SourceStatus
 from monitoring.state import ClusterState
 
-DETAIL_HEIGHT = 236
+DETAIL_HEIGHT = 276
 SCROLL_ROOM = 10
 """Room for the scroll bar beside the facts of a client, px."""
 ASK_MS, ASK_MANY_MS, MANY_CONNECTIONS = 1_000, 5_000, 500

@@ -347,7 +347,8 @@ class MessageView(PageView):
         timed = [event.at_ms for event in events if event.at_ms >= 0]
         parts = [tr("{count} stored records", count=count_text(records)), tr("{count} attempts", count=count_text(attempts))]
         if timed:
-            parts.append(duration_text(max(timed) - min(timed)))
+            length_ms = max(timed) - min(timed)
+            parts.append(duration_text(length_ms) if length_ms >= 1_000 else tr("{count} ms", count=length_ms))
         lanes = life_lanes(events, 0)
         if len(lanes) >= LANES_MAX:
             parts.append(tr("the first {count} lanes are drawn", count=LANES_MAX))

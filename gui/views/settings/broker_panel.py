@@ -82,7 +82,7 @@ class BrokerPanel(Panel):
         ready = self._context.source.ready
         facts = [(tr("Settings of the window"), self._context.settings.fileName())]
         if ready is not None:
-            ports = f"{ready.name_server}, {ready.broker}"
+            ports = ", ".join(filter(None, (ready.name_server, ready.broker, ready.grpc)))
             facts = [(tr("Store in use"), ready.store_directory), (tr("Ports in use"), ports), *facts]
         self.facts.set_pairs(facts)
         self.open_folder.setEnabled(ready is not None)

@@ -65,9 +65,7 @@ class ConnectionsPanel(QWidget):
         self.change_button = said_button(theme, "gear-six", role="small", on_click=self._change, tip="Change this connection…")
         self.delete_button = said_button(theme, "trash", role="small", on_click=self.ask_delete, tip="Delete this connection…")
         self.test_button = IconButton(theme, "lightning", " ", role="small", on_click=self._test)
-        self.restart_button = said_button(
-            theme, "arrow-clockwise", "Restart", role="small", on_click=context.restart_worker, name="Restart the broker"
-        )
+        self.restart_button = IconButton(theme, "arrow-clockwise", " ", role="small", on_click=context.restart_worker)
         self.hops = ColumnTableModel(hop_columns(), lambda hop: (hop.name, hop.address), parent=self)
         self.hop_grid = said(DataGrid(self.hops, theme), empty="Not tried yet.")
         self.doctor_title = said_label("Connection doctor", "panel-title")
@@ -172,6 +170,9 @@ class ConnectionsPanel(QWidget):
         is_tested = chosen is not None and (chosen.is_shown or self._tested == chosen.key)
         self.test_button.setText(tr("Test again") if is_tested else tr("Test"))
         self.restart_button.setVisible(not is_other)
+        again = tr("Connect again") if self._context.source.name != EMBEDDED_NAME else ""
+        self.restart_button.setText(again or tr("Restart"))
+        self.restart_button.setAccessibleName(again or tr("Restart the broker"))
 
     def _show_facts(self) -> None:
         chosen = self.list.selected_row
@@ -180,19 +181,17 @@ class ConnectionsPanel(QWidget):
             self.detail.set_title(chosen.name, tr("not shown in this window"))
             self.facts.set_pairs(kept_pairs(chosen.cluster))
         else:
-            self._show_facts_of_shown()
+            self._show_facts_of_shown(chosen.name if chosen is not None else tr(self._context.source.name))
 
-    def _show_title(self) -> None:
+    def _show_title(self, title: str) -> None:
         name, ready = self._context.source.name, self._context.source.ready
         if ready is not None and not ready.runs_broker:
             self.detail.set_title(tr("Store opened, read-only"), tr("no broker runs, and nothing is changed"))
         else:
-            self.detail.set_title(
-                tr(name), tr("name server, broker and store in Orbit itself") if name == EMBEDDED_NAME else ""
-            )
+            self.detail.set_title(title, tr("name server, broker and store in Orbit itself") if name == EMBEDDED_NAME else "")
 
-    def _show_facts_of_shown(self) -> None:
-        self._show_title()
+    def _show_facts_of_shown(self, title: str) -> None:
+        self._show_title(title)
         ready, state = self._context.source.ready, self._context.source.state
         if ready is None:
             self.facts.set_pairs([(tr("State"), tr(STATES[self._context.source.status][0]))])

@@ -17,7 +17,6 @@ from gui.widgets.key_values import KeyValueList
 from gui.widgets.panel import Panel
 from gui.widgets.said import on_language, said
 from gui.words.text import (
-    UNKNOWN,
     TimeZoneChoice,
     bytes_exact_text,
     bytes_text,
@@ -205,8 +204,9 @@ def runtime_pairs(picture: StorePicture, runtime: BrokerRuntime | None) -> list[
     pairs = [
         (tr("Flush"), mode),
         (tr("Last sync"), milliseconds_text(took[-1] / 1_000 if took else None)),
-        (tr("Longest of {count}", count=len(took) or UNKNOWN), milliseconds_text(max(took) / 1_000 if took else None)),
     ]
+    if took:
+        pairs.append((tr("Longest of {count}", count=len(took)), milliseconds_text(max(took) / 1_000)))
     if runtime is not None:
         longest = runtime.number("putMessageEntireTimeMax") or None  # 0 until something was put
         pairs.append((tr("Failed puts"), count_text(runtime.number("putMessageFailedTimes"))))

@@ -77,7 +77,7 @@ class StoreView(PageView):
         self.positions = label(role="caption")
         self.strip = LogStrip(theme, times)
         self.strip.setProperty(TERM, "Commit log")
-        self.latency_panel = said(Panel(" "), title="Put latency", subtitle="puts up to … ms, last full minute")
+        self.latency_panel = said(Panel(" "), title="Put latency", subtitle="ms, last full minute")
         self.latency_note = label(role="figure")
         self.latency = LogBars(theme)
         self.no_latency = label(role="caption", wrap=True)

@@ -26,7 +26,7 @@ from gui.views.messages.compose_dialog import ComposeDialog
 from gui.views.page import PageArguments, PageContext, PageView
 from gui.views.staged_settings import StagedSettings
 from gui.views.topics.actions import ask_delete, send_dialog
-from gui.views.topics.columns import type_text
+from gui.views.topics.columns import AGE_SHOWN_FROM_MS, type_text
 from gui.views.topics.queues_panel import QueuesPanel
 from gui.views.topics.settings import TOPIC_SETTINGS
 from gui.views.topics.topic_columns import route_columns, topic_consumer_columns
@@ -272,7 +272,9 @@ class TopicView(PageView):
                 since = self.context.times.minutes_near(measure.oldest_ms, self._state.taken_ms if self._state else 0)
                 facts.append(tr("kept since {time}", time=since))
         if topic.age_ms >= 0:
-            facts.append(tr("last message {age} ago", age=duration_text(topic.age_ms)))
+            age = duration_text(topic.age_ms)
+            is_now = topic.age_ms < AGE_SHOWN_FROM_MS
+            facts.append(tr("last message now") if is_now else tr("last message {age} ago", age=age))
         return ", ".join(facts)
 
     def _show_consumers(self, state: ClusterState) -> None:

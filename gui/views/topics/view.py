@@ -337,7 +337,7 @@ class TopicsView(PageView):
         shown = self.model.shown_rows
         known = [topic.lag_messages for topic in shown if not math.isnan(topic.lag_messages)]
         lists_all = self._state is None or self._state.lists_all
-        lag = count_text(sum(known) if known and lists_all else None)
+        lag = count_text(sum(known) if (known or not shown) and lists_all else None)
         count = len(shown) if lists_all else math.nan
         words = tr("{count} topics · sum of lag of the slowest groups {lag}", count=count_text(count), lag=lag)
         age_ms = self._state.topics_age_ms({topic.name for topic in shown}) if self._state is not None else 0

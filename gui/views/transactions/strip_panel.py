@@ -195,6 +195,8 @@ class StripPanel(Panel):
         theme = context.theme
         self._source = context.source
         self._totals: Mapping[str, float] = {}
+        self._op_lag = math.nan
+        """When the shown records were read; NaN without them."""
         self._before = NEWEST
         self._read_ms = -AGAIN_MS
         self._read_for: tuple[float, ...] | None = None
@@ -239,8 +241,8 @@ class StripPanel(Panel):
     def _show(self, history: TransactionHistory) -> None:
         self.fault.set("")
         self._show_strip(told=True)
-        half_lag, op_lag = (self._totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
-        picture = half_op_picture(lives(history), half_lag, op_lag, CELLS_MAX, before=self._before)
+        half_lag, self._op_lag = (self._totals.get(f"transactions_{name}_lag", math.nan) for name in ("half", "op"))
+        picture = half_op_picture(lives(history), half_lag, self._op_lag, CELLS_MAX, before=self._before)
         self.strip.set_picture(picture)
         self.back.setEnabled(bool(picture.halves) and picture.halves[0].offset > 0)
         self.forward.setEnabled(self._before >= 0)
@@ -249,6 +251,7 @@ class StripPanel(Panel):
 
     def _failed(self, error: OrbitError) -> None:
         say_not_read(self.fault, lambda: tr("The records were not read"), error, self._read)
+        self._op_lag = math.nan
         self._show_strip(told=not isinstance(error, UsageError))
         for button in (self.back, self.forward, self.end):
             button.setEnabled(False)
@@ -278,8 +281,10 @@ class StripPanel(Panel):
 
     def _write_title(self) -> None:
         figures = board_figures(self._totals)
+        # The queues below are as old as the last read: a newer figure would not be the end less what is read.
+        op_lag = figures.op_lag if math.isnan(self._op_lag) else self._op_lag
         facts = [
-            tr("{count} op records not read yet", count=count_text(figures.op_lag)),
+            tr("{count} op records not read yet", count=count_text(op_lag)),
             *([tr("producers answer “unknown” {rate}", rate=rate_text(rate))] if (rate := figures.unknown_rate) > 0 else []),
             tr("a line shows which op record closes which half record"),
         ]

@@ -72,10 +72,11 @@ def figure_chips(figures: BoardFigures | None) -> list[tuple[str, State]]:
     return [(tr(words, count=count_text(count)), state) for count, words, state in counted if count > 0]
 
 
-def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: float = -1) -> str:
+def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: float = -1, unread: float = 0) -> str:
     """How many transactions a filter lists, and of how many; empty where unknown.
 
-    ``undecided`` is the live count, which the list follows within a moment; -1: unknown.
+    ``undecided`` is the live count, which the list follows within a moment; -1: unknown. ``unread`` records have still to be
+    read before the decided ones are left out.
     """
     if lists.read_of(filter_key).is_failed:
         return ""
@@ -89,6 +90,9 @@ def foot_words(lists: TransactionLists, filter_key: str, shown: int, undecided: 
         return tr("{shown} undecided on the brokers that answered", shown=shown)
     if lists.sought:
         return tr("{shown} of {count} undecided that match", shown=shown, count=count_text(lists.total))
+    if unread > 0:
+        total = count_text(lists.total)
+        return tr("{shown} of {count} half messages; decided ones go when their op records are read", shown=shown, count=total)
     if 0 <= undecided < shown:
         # The list is newer than the figures above it.
         return tr("{shown} undecided, read {time}", shown=shown, time=lists.read_of(OPEN).time_text)
@@ -379,14 +383,14 @@ class TransactionsView(PageView):
     def _show_foot(self) -> None:
         lists, current = self.lists, self.filters.current
         figures = self._figures()
-        undecided = figures.undecided if figures is not None else -1
+        undecided, unread = (figures.undecided, figures.unread) if figures is not None else (-1, 0)
         is_open, is_past = current == OPEN, current == PAST
         for button in (self.back, self.forward):
             button.setVisible(is_past or (is_open and lists.total > PAGE_ROWS))
         self.back.setEnabled(lists.past.has_newer if is_past else lists.has_earlier)
         self.forward.setEnabled(lists.past.has_older if is_past else lists.has_later)
         self.missing.say(broker_words(lists.past.notice if is_past else lists.missing if is_open else ""))
-        self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided))
+        self.foot.setText(foot_words(lists, current, len(self.rows.shown_rows), undecided, unread))
 
     def _show_empty(self) -> None:
         if self.lists.sought or self._only:

@@ -38,7 +38,7 @@ def test_rules_with_the_same_cause_share_an_event():
     changes = [LackChange(rule, lack) for rule, lack in zip(rules, (AWAY, UNREAD, AWAY), strict=True)]
     assert lack_texts(changes) == [
         "2 rules cannot be judged: no full answer of broker-b, broker-c (A, C)",
-        "B cannot be judged: it was not read of all yet",
+        "B cannot be judged: not all of it is read yet",
     ]
     assert lack_texts(LackChange(rule, None) for rule in rules) == ["3 rules are judged again (A, B, C)"]
 

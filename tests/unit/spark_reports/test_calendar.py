@@ -136,6 +136,12 @@ def test_an_hour_that_comes_twice_is_not_the_busiest_and_one_that_is_twice_as_bu
     assert "60 of 1,680" in busiest
 
 
+def test_a_single_hour_is_the_busiest_and_not_the_quietest_as_well():
+    findings = steady("UTC", datetime(2026, 10, 24, 16, tzinfo=UTC), 1).findings
+    assert "the busiest hour" in findings[0]
+    assert not [line for line in findings if "quietest" in line]
+
+
 def test_a_zone_without_changes_counts_as_before():
     result = steady("Asia/Shanghai", datetime(2026, 10, 24, 16, tzinfo=UTC), 30)
     assert not [note for note in result.notes if "clock" in note]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 
 from broker_core.protocol.admin.brokers import BrokerPlace
 from broker_core.worker.attached.broker_figures import BrokerFigures
+from gui.processes.worker_process import _signal_text
 from gui.words.broker_words import broker_text, reasons_text
 from tests.support.languages import shown_in
 
@@ -26,6 +28,16 @@ def test_a_notice_before_that_of_lost_brokers_is_translated(qapp):
         before, name, reason = text.partition("broker-a")
         assert name
         assert not re.search("Brokers tell|Not all|no answer", before + reason)
+
+
+@pytest.mark.parametrize("words", ["", ". Its last words: WARNING something"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV"])
+def test_what_ended_the_broker_is_translated_to_its_end(qapp, name, words):
+    del qapp
+    how = _signal_text(signal.Signals[name])
+    with shown_in("zh"):
+        text = broker_text(f"the broker process {how}{words}. Restart it: what it has acknowledged is in the store")
+    assert set(re.findall("[A-Za-z]+", text)) <= {"Broker", name, "WARNING", "something"}
 
 
 @pytest.mark.parametrize("lag", [-1, 12])

@@ -66,6 +66,12 @@ def test_a_transaction_ends_as_it_was_chosen(language, end):
     assert (f"transaction.{end}(" in text) == (end != "unknown")
 
 
+@pytest.mark.parametrize("language", [name for name in SDK_LANGUAGES if name != "Rust"])
+def test_a_short_program_is_read_without_scrolling_it_sideways(language):
+    lines = program(language, SendMessage("orders", -1, b"hello", {})).expandtabs(4).splitlines()
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("language", SDK_LANGUAGES)
 def test_no_line_of_a_message_is_a_line_of_the_program(language):
     hostile = "\"; system(\"x\"); //\n*/ evil() /*\r'''\u2028evil()\u2029evil()\x85evil()"
