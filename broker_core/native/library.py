@@ -48,6 +48,8 @@ ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
     "add_items": (_T, _T, _B, _B),
     "fill_slots": (_T, _B),
     "check_items": (_T, _B, _T),
+    "check_slots": (_T, _B, _T),
+    "has_items": (_T, _T, _B),
 }
 """Kernel that is called from Python → its arguments."""
 GATHERED: Final = frozenset({"serve_pulls", "serve_sends"})

@@ -119,7 +119,7 @@ def test_a_kernel_that_reads_beside_its_buffer_is_noticed(monkeypatch):
 )
 def test_index_files_of_any_content_are_treated_alike_and_within_their_bounds(tmp_path_factory, rows, writes):
     batch = KeyBatch(array("q", [value for n, (key, step) in enumerate(rows) for value in (key, n * 100, 1_700_000 + step)]), 0)
-    contents, faults = [], []
+    contents, faults, are_items = [], [], []
     for way in ("machine code", "python", "checked"):
         with pytest.MonkeyPatch.context() as patch:
             if way == "checked":
@@ -128,15 +128,18 @@ def test_index_files_of_any_content_are_treated_alike_and_within_their_bounds(tm
             path = tmp_path_factory.mktemp("items") / "1"
             file = IndexFile.create(path, Geometry(7, 40), IndexHeader(), FaultyDisk(), read_only=False)
             IndexBuilder(of).add_keys(file, batch, 0)
+            assert is_batch(of, file, batch) == (file.header.next_item == len(rows) + 1)
             for at, written in writes:  # what a disk may have made of it
                 start = HEADER_BYTES + min(at, len(file.buffer) - HEADER_BYTES - len(written))
                 file.buffer[start : start + len(written)] = written
             faults.append(faulty_items(of, file))
+            are_items.append(is_batch(of, file, batch))
             IndexBuilder(of).add_keys(file, KeyBatch(batch.table[:9], 0), 0)
             IndexBuilder(of).restore(file, file.header)
             contents.append(bytes(file.buffer))
     assert contents[0] == contents[1] == contents[2]
     assert faults[0] == faults[1] == faults[2]
+    assert are_items[0] == are_items[1] == are_items[2]
 
 
 def faulty_items(of: Library | None, file: IndexFile) -> list[int]:
@@ -144,7 +147,17 @@ def faulty_items(of: Library | None, file: IndexFile) -> list[int]:
     state[items.SLOTS], state[items.KEY], state[items.NEXT] = file.geometry.slots, 1, file.header.next_item
     while number := call(of, items.check_items, state, file.buffer, newest):
         found.append(number)
-    return found
+    while behind := call(of, items.check_slots, state, file.buffer, newest):
+        found.append(-behind)
+    return [*found, state[items.USED_SLOTS]]
+
+
+def is_batch(of: Library | None, file: IndexFile, batch: KeyBatch) -> bool:
+    """Whether the file's items are those of keys."""
+    state, count = array("q", bytes(8 * items.STATE_COLUMNS)), min(len(batch), file.geometry.items - 1)
+    state[items.SLOTS], state[items.NEXT], state[items.KEYS] = file.geometry.slots, 1, count
+    state[items.BEGIN_MS] = file.header.begin_ms
+    return bool(call(of, items.has_items, batch.table, state, file.buffer))
 
 
 def test_every_entry_is_a_kernel():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.index_layout import items_of
+from broker_core.engine.store.index_layout import IndexItems
 from broker_core.engine.store.inspection.config_check import read_configs
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
@@ -106,9 +106,9 @@ def dump_index(
             continue
         if not file.slots:
             continue
-        items = items_of(file.data, file.slots)
+        items = IndexItems(file.data, file.slots)
         for start in range(1, file.items, ENTRIES_AT_A_TIME):
-            for row, values in enumerate(items[start : min(start + ENTRIES_AT_A_TIME, file.items)].tolist()):
+            for row, values in enumerate(items.between(start, min(start + ENTRIES_AT_A_TIME, file.items))):
                 item_hash, physical, seconds, previous = values
                 if topic is not None and _topic_at(log, physical) != topic:
                     continue
