@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, fetch, find1, find3, i32, i64, mix, same, u8
+from broker_core.native.access import Bytes, Table, fetch, find1, find3, i32, i64, mix, put8, same, u8
 from broker_core.native.records import END, FETCHED_AHEAD, FULL, record_at
 from broker_core.protocol.message.record import (
     BODY_CRC_POSITION,
@@ -32,6 +32,8 @@ ROWS: Final = 4
 ROWS_MAX: Final = 5
 BY_PLACES: Final = 6
 """Whether records lie anywhere; places that hold none are passed over."""
+ORIGIN: Final = 7
+"""What is subtracted from given places."""
 STATE_COLUMNS: Final = 8
 
 NO_BASE: Final = -1
@@ -82,7 +84,7 @@ def scan_heads(data: Bytes, state: Table, places: Table, columns: Table) -> int:
         if row >= room:
             reason = FULL
             break
-        at = places[turn] if state[BY_PLACES] else turn
+        at = places[turn] - state[ORIGIN] if state[BY_PLACES] else turn
         size, body_at, body_bytes, topic_at, topic_bytes, properties_at, time_at = record_at(
             data, state[BASE], at, state[LIMIT]
         )
@@ -132,7 +134,7 @@ def holds(data: Bytes, at: int, end: int, limit: int, needle: Bytes, needle_byte
 
 
 def find_bytes(
-    data: Bytes, limit: int, starts: Table, ends: Table, count: int, needle: Bytes, needle_bytes: int, found: Table
+    data: Bytes, limit: int, starts: Table, lengths: Table, count: int, needle: Bytes, needle_bytes: int, rows: Bytes
 ) -> int:
     """Find which of some ranges hold some bytes; returns how many.
 
@@ -140,20 +142,33 @@ def find_bytes(
         data: The bytes that the ranges are of.
         limit: Where they end.
         starts: Where each range begins.
-        ends: Where it ends.
-        count: How many ranges there are.
+        lengths: Bytes of each.
+        count: How many there are.
         needle: What is searched, at least one byte.
         needle_bytes: Its length.
-        found: Gets a 1 for each range that holds it.
+        rows: A 1 for each range that is searched; stays where it holds the bytes.
     """
     hits = 0
     for number in range(count):
         later = min(number + _TEXTS_AHEAD, count - 1)
-        fetch(data, starts[later], min(ends[later] - starts[later], FETCHED_AHEAD))
-        if holds(data, starts[number], ends[number], limit, needle, needle_bytes):
-            found[number] = 1
+        if rows[later]:
+            fetch(data, starts[later], min(lengths[later], FETCHED_AHEAD))
+        if rows[number] == 0:
+            continue
+        if holds(data, starts[number], starts[number] + lengths[number], limit, needle, needle_bytes):
             hits += 1
+        else:
+            put8(rows, number, 0)
     return hits
+
+
+def touch_pages(data: Bytes, start: int, stop: int, step: int) -> int:
+    """Read bytes at a distance from each other, so that what reads all of them does not wait for the disk; their maximum."""
+    most, at = 0, start
+    while at < stop:
+        most = max(most, u8(data, at))
+        at += step
+    return most
 
 
 # Columns of the state of `number_texts`.

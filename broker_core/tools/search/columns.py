@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from broker_core.engine.store.layout import Bools, Bytes, RecordHeads
+from broker_core.engine.store.layout import RecordHeads
 from broker_core.engine.store.record_columns import topic_of
 from broker_core.engine.store.record_heads import Groups, HeadScan
 from broker_core.native.library import installed
@@ -35,7 +35,9 @@ from broker_core.tools.search.facts import ORDERS, compare
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.tools.search.needles import needles_of
 
-_COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
+Bools = npt.NDArray[np.bool_]
+
+_COLUMNS: dict[str, Callable[[RecordHeads], memoryview]] = {
     "queue": lambda heads: heads.queue_id,
     "offset": lambda heads: heads.queue_offset,
     "position": lambda heads: heads.physical_offset,
@@ -102,7 +104,7 @@ class WindowFilter:
         topics: Shared by all windows of a search.
     """
 
-    def __init__(self, data: Bytes, heads: RecordHeads, topics: TopicVerdicts) -> None:
+    def __init__(self, data: memoryview, heads: RecordHeads, topics: TopicVerdicts) -> None:
         self._data = data
         self._heads = heads
         self._topics = topics
@@ -159,7 +161,7 @@ class WindowFilter:
     def _comparison(self, comparison: Comparison, rows: Bools) -> Verdicts:
         name = comparison.field.name
         if name in _COLUMNS:
-            return self._column(comparison, _COLUMNS[name](self._heads))
+            return self._column(comparison, _array(_COLUMNS[name](self._heads)))
         if name in ("topic", "state", "group"):
             verdicts = self._topic(comparison)
             if name != "group":
@@ -184,7 +186,7 @@ class WindowFilter:
     def _plain(self) -> Bools:
         """Rows whose body is not compressed."""
         if self._is_plain is None:
-            self._is_plain = (self._heads.sys_flag & COMPRESSED) == 0
+            self._is_plain = (_array(self._heads.sys_flag) & COMPRESSED) == 0
         return self._is_plain
 
     def _topic(self, comparison: Comparison) -> Verdicts:
@@ -193,7 +195,8 @@ class WindowFilter:
             self._by_topic = self._scan.groups(self._data, heads.topic_position, heads.topic_bytes)
         verdicts = [self._topics.of(comparison, topic_of(self._data, heads, row)) for row in self._by_topic.firsts.tolist()]
         sure, possible = np.array([one is True for one in verdicts]), np.array([one is not False for one in verdicts])
-        return Verdicts(sure[self._by_topic.of_row], possible[self._by_topic.of_row])
+        of_row = _array(self._by_topic.of_row)
+        return Verdicts(sure[of_row], possible[of_row])
 
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
@@ -211,7 +214,7 @@ class WindowFilter:
         for needle in needles.any_of:
             found |= self._with_bytes(needle, open_rows & ~found, in_body=needles.in_body)
         if needles.positions:
-            found |= np.isin(self._heads.physical_offset, np.array(needles.positions, dtype=np.int64))
+            found |= np.isin(_array(self._heads.physical_offset), np.array(needles.positions, dtype=np.int64))
         sure, possible = verdicts.sure.copy(), verdicts.possible.copy()
         if needles.is_opposite:
             sure[open_rows & ~found] = True
@@ -226,14 +229,16 @@ class WindowFilter:
     def _with_bytes(self, needle: bytes, rows: Bools, *, in_body: bool) -> Bools:
         """Which of some rows hold given bytes, in the body or anywhere in the record."""
         heads = self._heads
-        starts = heads.body_position if in_body else heads.position
-        ends = starts + (heads.body_bytes if in_body else heads.size)
         if not needle:
             return rows.copy()
-        found = np.zeros(len(rows), dtype=np.bool_)
-        picked = np.flatnonzero(rows)
-        found[picked] = self._scan.which_hold(self._data, starts[picked], ends[picked], needle)
-        return found
+        marked = bytearray(rows.tobytes())
+        places = (heads.body_position, heads.body_bytes) if in_body else (heads.position, heads.size)
+        self._scan.narrow(self._data, *places, needle, marked)
+        return np.frombuffer(marked, dtype=np.bool_)
+
+
+def _array(column: memoryview) -> npt.NDArray[np.int64]:
+    return np.frombuffer(column, dtype=np.int64)
 
 
 def _holds(comparison: Comparison, column: npt.NDArray[Any]) -> Bools:

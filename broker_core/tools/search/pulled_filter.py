@@ -33,7 +33,6 @@ class PulledFilter:
         heads = answer_records(buffer)
         if heads.size.tolist() != list(map(len, records)):
             return every
-        data = np.frombuffer(buffer, dtype=np.uint8)
-        possible = WindowFilter(data, heads, self._topics).verdicts(self._expression).possible
+        possible = WindowFilter(memoryview(buffer), heads, self._topics).verdicts(self._expression).possible
         found: list[int] = np.flatnonzero(possible).tolist()
         return found

@@ -7,19 +7,23 @@ disk yet, so they are read through the store.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from broker_core.engine.store.config_file import ConfigFile
-from broker_core.engine.store.inspection.queue_reader import QueueReaders, Units, is_blank
-from broker_core.engine.store.layout import Int64s
+from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE
+from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.record_columns import UNIT_TYPE
 from broker_core.errors import StoreError
 
 if TYPE_CHECKING:
     from broker_core.engine.store.message_store import MessageStore
+
+Units = npt.NDArray[Any]
+Int64s = npt.NDArray[np.int64]
 
 UNITS_AT_A_TIME = 4_096
 
@@ -58,7 +62,7 @@ class StoredQueues:
 
     def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
         reader = self._readers.get(topic, queue_id)
-        return np.empty(0, dtype=UNIT_TYPE) if reader is None else reader.units(offset, count)
+        return np.frombuffer(b"" if reader is None else reader.units(offset, count), dtype=UNIT_TYPE)
 
     def named_topics(self) -> frozenset[str]:
         """Topics in the table of topics, because the directory of one may be lost; empty when the table cannot be read."""
@@ -131,7 +135,7 @@ class QueueCursor:
             self._next += count
             return
         self._next += len(units)
-        units = units[~is_blank(units)]
+        units = units[(units["record_bytes"] != PRE_BLANK_SIZE) | (units["physical_offset"] != 0)]
         places = units["physical_offset"].astype(np.int64)
         highest = np.maximum.accumulate(np.concatenate(([self._reached], places)))[:-1]
         good = (units["record_bytes"] > 0) & (places > highest)

@@ -23,7 +23,7 @@ from broker_core.counted import counted
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.known_names import stored_names
-from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_at
+from broker_core.engine.store.layout import RecordHeads, records_at
 from broker_core.engine.store.ownership import check_directory
 from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
@@ -35,7 +35,7 @@ from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.light_topics import told_by_records
 from broker_core.tools.search.plan import Plan, Planner, doubt_of
-from broker_core.tools.search.queues import LiveQueues, QueueCursor, Queues, StoredQueues
+from broker_core.tools.search.queues import Int64s, LiveQueues, QueueCursor, Queues, StoredQueues
 from broker_core.tools.search.results import (
     FINDINGS_MAX,
     STEP_BYTES_MAX,
@@ -244,8 +244,7 @@ class StoreSearch:
         mapped = self._log.mapped(base)
         if mapped is None:
             return
-        heads = records_at(mapped, base, places - base)
-        yield from self._hits(mapped, np.frombuffer(mapped, dtype=np.uint8), heads)
+        yield from self._hits(mapped, memoryview(mapped), records_at(mapped, base, places.data))
 
     def _of_log(self, start: int, end: int) -> Iterator[Iterator[Hit]]:
         for window in self._log.windows(start, end, check_bodies=False):
@@ -262,7 +261,7 @@ class StoreSearch:
 
     # ---- hits ----------------------------------------------------------------------------------------------------------
 
-    def _hits(self, buffer: mmap.mmap, data: Bytes, heads: RecordHeads) -> Iterator[Hit]:
+    def _hits(self, buffer: mmap.mmap, data: memoryview, heads: RecordHeads) -> Iterator[Hit]:
         """Hits of a window; its messages count as scanned when all of it was read, or when it ends early."""
         self._breathe()
         if not len(heads):
@@ -271,14 +270,14 @@ class StoreSearch:
         self._breathe()
         before = self._counts.scanned
         rows = np.flatnonzero(possible)
-        columns = (rows, heads.position[rows], heads.size[rows], sure[rows])
-        for count, (row, position, size, is_sure) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        for count, (row, is_sure) in enumerate(zip(rows.tolist(), sure[rows].tolist(), strict=True)):
             if count % _DECODED_BETWEEN_BREATHS == 0:
                 self._breathe()
                 if self._is_cancelled:
                     return
             self._counts.scanned = before + row + 1
-            hit = self._hit(buffer[position : position + size], is_sure=is_sure)
+            position = heads.position[row]
+            hit = self._hit(buffer[position : position + heads.size[row]], is_sure=is_sure)
             if hit is not None:
                 self._counts.found += 1
                 yield hit

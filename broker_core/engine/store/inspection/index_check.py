@@ -24,6 +24,7 @@ from broker_core.engine.store.index_layout import IndexItem, IndexItems, slot_at
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.record_columns import properties_of, topic_of
 from broker_core.native import items as k
 from broker_core.native.calls import call
 from broker_core.native.library import installed
@@ -220,16 +221,12 @@ class IndexCheck:
         if self._matches(window):
             return
         heads, data = window.heads, window.data
-        columns = zip(
-            heads.physical_offset.tolist(), heads.sys_flag.tolist(), heads.store_ms.tolist(),
-            heads.topic_position.tolist(), heads.topic_bytes.tolist(),
-            heads.properties_position.tolist(), heads.properties_bytes.tolist(), strict=True,
-        )  # fmt: skip
-        for physical, sys_flag, store_ms, topic_at, topic_bytes, properties_at, properties_bytes in columns:
-            keys = record_keys(sys_flag, data[properties_at : properties_at + properties_bytes].tobytes())
+        columns = zip(heads.physical_offset, heads.sys_flag, heads.store_ms, strict=True)
+        for row, (physical, sys_flag, store_ms) in enumerate(columns):
+            keys = record_keys(sys_flag, properties_of(data, heads, row))
             if not keys and (self._entry is None or self._entry.physical_offset > physical):
                 continue
-            topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
+            topic = topic_of(data, heads, row).decode("utf-8", "replace")
             yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
 
     def _matches(self, window: CheckedWindow) -> bool:
@@ -241,7 +238,7 @@ class IndexCheck:
         entry, heads = self._entry, window.heads
         if entry is None or entry.file.header is None or not len(heads) or self._missing:
             return False
-        keys = self._keys.read(window.data.data[int(heads.position[0]) : heads.end], int(heads.physical_offset[0]))
+        keys = self._keys.read(window.data[heads.position[0] : heads.end], heads.physical_offset[0])
         last_item, file = entry.first_item + len(keys), entry.file
         if last_item > file.items or not len(keys):
             return False
