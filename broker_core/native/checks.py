@@ -109,7 +109,7 @@ def make_units(
     return found
 
 
-# Columns of the state of `check_units`.
+# Columns of the state of `check_units` and `unit_places`.
 AT: Final = 0
 """Number of the next unit."""
 UNITS: Final = 1
@@ -166,3 +166,27 @@ def check_units(state: Table, units: Bytes) -> int:
         if physical <= before:
             return NOT_BEHIND
     return ALL_UNITS
+
+
+def unit_places(state: Table, units: Bytes, places: Table) -> int:
+    """Physical offsets of the records that units name, ascending; returns how many.
+
+    Units that are empty, or do not lie behind those before them, are left out and counted in ``state[BEYOND]``.
+
+    Args:
+        state: The columns above.
+        units: The units.
+        places: Gets the offsets.
+    """
+    found = 0
+    for number in range(state[UNITS]):
+        physical, size = i64(units, number * UNIT_BYTES), i32(units, number * UNIT_BYTES + 8)
+        if size == BLANK_SIZE and physical == 0:
+            continue
+        if size > 0 and physical > state[REACHED]:
+            places[found] = physical
+            found += 1
+        else:
+            state[BEYOND] += 1
+        state[REACHED] = max(state[REACHED], physical)
+    return found

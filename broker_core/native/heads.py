@@ -162,6 +162,56 @@ def find_bytes(
     return hits
 
 
+def mark_between(column: Table, count: int, borders: Table, border_count: int, rows: Bytes) -> int:
+    """Mark the rows whose number lies in some ranges; returns how many.
+
+    Args:
+        column: A number of each row.
+        count: How many rows there are.
+        borders: Ascending: the first number inside of a range, the first behind it, the first inside of the next, and so on.
+        border_count: How many there are; odd where the last range has no end.
+        rows: Gets 1 or 0 for each row.
+    """
+    found = 0
+    for row in range(count):
+        low, high = 0, border_count
+        while low < high:
+            middle = (low + high) // 2
+            if borders[middle] <= column[row]:
+                low = middle + 1
+            else:
+                high = middle
+        put8(rows, row, low & 1)
+        found += low & 1
+    return found
+
+
+def mark_with(column: Table, count: int, bits: int, rows: Bytes) -> int:
+    """Mark the rows whose number has some of the bits; returns how many. Arguments as of `mark_between`."""
+    found = 0
+    for row in range(count):
+        has_some = 1 if column[row] & bits else 0
+        put8(rows, row, has_some)
+        found += has_some
+    return found
+
+
+def merge(one: Table, count: int, other: Table, other_count: int, merged: Table) -> int:
+    """Merge two ascending columns, equal numbers once; returns how many there are."""
+    found, left, right = 0, 0, 0
+    while left < count or right < other_count:
+        if right == other_count or (left < count and one[left] <= other[right]):
+            value = one[left]
+            left += 1
+        else:
+            value = other[right]
+            right += 1
+        if found == 0 or merged[found - 1] != value:
+            merged[found] = value
+            found += 1
+    return found
+
+
 def touch_pages(data: Bytes, start: int, stop: int, step: int) -> int:
     """Read bytes at a distance from each other, so that what reads all of them does not wait for the disk; their maximum."""
     most, at = 0, start

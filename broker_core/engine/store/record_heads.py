@@ -169,6 +169,18 @@ class HeadScan:
         """Take those of some rows away whose range of the data does not hold some bytes, at least one."""
         call(self._library, k.find_bytes, data, len(data), starts, lengths, len(starts), needle, len(needle), rows)
 
+    def between(self, column: memoryview, borders: Iterable[int]) -> bytearray:
+        """The rows whose number lies in some ranges: from the first border up to, not including, the second, and so on."""
+        table, rows = array("q", borders), bytearray(len(column))
+        call(self._library, k.mark_between, column, len(column), table, len(table), rows)
+        return rows
+
+    def with_bits(self, column: memoryview, bits: int) -> bytearray:
+        """The rows whose number has some of the bits."""
+        rows = bytearray(len(column))
+        call(self._library, k.mark_with, column, len(column), bits, rows)
+        return rows
+
     def groups(self, data: memoryview, starts: memoryview, lengths: memoryview, numbers: memoryview | None = None) -> Groups:
         """Rows by their texts, and by the numbers beside these."""
         count = len(starts)

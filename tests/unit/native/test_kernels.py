@@ -62,12 +62,16 @@ def units_of(of: Library | None, heads: RecordHeads, codes: memoryview, groups: 
     made = call(of, checks.make_units, count, groups.of_row, *columns, codes, queues, ends, rows, units, runs)
     units += b"".join(UNIT.pack(*unit) for unit in STRANGE_UNITS)
     total = len(units) // 20
-    state = array("q", bytes(8 * checks.STATE_COLUMNS))
+    state, places = array("q", bytes(8 * checks.STATE_COLUMNS)), array("q", bytes(8 * total))
     state[checks.UNITS], state[checks.LOG_START], state[checks.LOG_END], told = total, 300, 3_000, []
     while reason := call(of, checks.check_units, state, units):
         told.append((reason, state[checks.AT]))
     told += state[checks.IN_LOG :]
-    return [made, rows, runs, units, told]
+    state[checks.REACHED] = -1
+    named = call(of, checks.unit_places, state, units, places)
+    other, both = array("q", [-1, 0, 300, 301]), array("q", bytes(8 * (named + 4)))
+    merged = call(of, heads_kernels.merge, places, named, other, len(other), both)
+    return [made, rows, runs, units, told, places, state[checks.BEYOND], both[:merged]]
 
 
 def everything(of: Library | None, view: memoryview) -> list[Any]:
@@ -87,7 +91,8 @@ def everything(of: Library | None, view: memoryview) -> list[Any]:
         rows = bytearray((row + number) % 5 > 0 for row in range(len(heads)))
         scan.narrow(view, heads.properties_position, heads.properties_bytes, needle, rows)
         found.append(rows)
-    found += [call(of, heads_kernels.touch_pages, view, 0, len(view), 64)]
+    found += [scan.between(heads.store_ms, borders) for borders in ((), (1_003,), (-(1 << 63), 1_002, 1_004, 1_009, 1_009))]
+    found += [scan.with_bits(heads.sys_flag, 8), call(of, heads_kernels.touch_pages, view, 0, len(view), 64)]
     found += units_of(of, heads, codes[0], groups)
     keys = KeyScan(of).keys(view, 0, 0)
     found += [keys.table.tolist(), keys.end, keys.is_odd]
