@@ -41,7 +41,7 @@ def windows_of(root: Path, expression: Expression | None) -> int:
     for window in log.windows(check_bodies=False):
         if expression is not None:
             verdicts = WindowFilter(window.data, window.heads, topics).verdicts(expression)
-            found += int(np.count_nonzero(verdicts.possible))
+            found += verdicts.possible.count(1)
     log.close()
     return found
 

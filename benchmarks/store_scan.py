@@ -16,6 +16,7 @@ from broker_core.protocol.message.record import encode_record
 _HOST = HostAddress.parse("127.0.0.1:10911")
 _PROPERTIES = b"KEYS\x01K%07d\x02UNIQ_KEY\x01C0A801141A2B18B4AAC24%011d\x02TAGS\x01TagA\x02CLUSTER\x01DefaultCluster"
 _ROUNDS = 7
+_WINDOW_BYTES = 8 << 20
 
 
 def log_of(log_bytes: int, body_bytes: int) -> tuple[bytes, int]:
@@ -39,16 +40,25 @@ def taken_s(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def heads_in(log: bytes) -> int:
+    """Read the heads of a log, a window at a time as readers do; returns how many there are."""
+    at = count = 0
+    while at < len(log):
+        heads = scan_records(log, 0, at, min(at + _WINDOW_BYTES, len(log)))
+        at, count = heads.end, count + len(heads)
+    return count
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mib", type=int, default=128, help="size of the log (default: %(default)s)")
     parser.add_argument("--body", type=int, default=128, help="bytes of a body (default: %(default)s)")
     arguments = parser.parse_args()
     log, count = log_of(arguments.mib << 20, arguments.body)
-    assert len(scan_records(log, 0, 0, len(log))) == count
+    assert heads_in(log) == count
     scans, copies = [], []
     for _ in range(_ROUNDS):
-        scans.append(taken_s(lambda: scan_records(log, 0, 0, len(log))))
+        scans.append(taken_s(lambda: heads_in(log)))
         copies.append(taken_s(lambda: bytearray(log)))
     scan_s, copy_s = min(scans), min(copies)
     print(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker_core.native.access import Bytes, Table, fetch, find1, find3, i32, i64, mix, same, u8
+from broker_core.native.access import Bytes, Table, fetch, find1, find3, i32, i64, mix, put8, same, u8
 from broker_core.native.records import END, FETCHED_AHEAD, FULL, record_at
 from broker_core.protocol.message.record import (
     BODY_CRC_POSITION,
@@ -32,6 +32,8 @@ ROWS: Final = 4
 ROWS_MAX: Final = 5
 BY_PLACES: Final = 6
 """Whether records lie anywhere; places that hold none are passed over."""
+ORIGIN: Final = 7
+"""What is subtracted from given places."""
 STATE_COLUMNS: Final = 8
 
 NO_BASE: Final = -1
@@ -82,7 +84,7 @@ def scan_heads(data: Bytes, state: Table, places: Table, columns: Table) -> int:
         if row >= room:
             reason = FULL
             break
-        at = places[turn] if state[BY_PLACES] else turn
+        at = places[turn] - state[ORIGIN] if state[BY_PLACES] else turn
         size, body_at, body_bytes, topic_at, topic_bytes, properties_at, time_at = record_at(
             data, state[BASE], at, state[LIMIT]
         )
@@ -132,7 +134,7 @@ def holds(data: Bytes, at: int, end: int, limit: int, needle: Bytes, needle_byte
 
 
 def find_bytes(
-    data: Bytes, limit: int, starts: Table, ends: Table, count: int, needle: Bytes, needle_bytes: int, found: Table
+    data: Bytes, limit: int, starts: Table, lengths: Table, count: int, needle: Bytes, needle_bytes: int, rows: Bytes
 ) -> int:
     """Find which of some ranges hold some bytes; returns how many.
 
@@ -140,20 +142,83 @@ def find_bytes(
         data: The bytes that the ranges are of.
         limit: Where they end.
         starts: Where each range begins.
-        ends: Where it ends.
-        count: How many ranges there are.
+        lengths: Bytes of each.
+        count: How many there are.
         needle: What is searched, at least one byte.
         needle_bytes: Its length.
-        found: Gets a 1 for each range that holds it.
+        rows: A 1 for each range that is searched; stays where it holds the bytes.
     """
     hits = 0
     for number in range(count):
         later = min(number + _TEXTS_AHEAD, count - 1)
-        fetch(data, starts[later], min(ends[later] - starts[later], FETCHED_AHEAD))
-        if holds(data, starts[number], ends[number], limit, needle, needle_bytes):
-            found[number] = 1
+        if rows[later]:
+            fetch(data, starts[later], min(lengths[later], FETCHED_AHEAD))
+        if rows[number] == 0:
+            continue
+        if holds(data, starts[number], starts[number] + lengths[number], limit, needle, needle_bytes):
             hits += 1
+        else:
+            put8(rows, number, 0)
     return hits
+
+
+def mark_between(column: Table, count: int, borders: Table, border_count: int, rows: Bytes) -> int:
+    """Mark the rows whose number lies in some ranges; returns how many.
+
+    Args:
+        column: A number of each row.
+        count: How many rows there are.
+        borders: Ascending: the first number inside of a range, the first behind it, the first inside of the next, and so on.
+        border_count: How many there are; odd where the last range has no end.
+        rows: Gets 1 or 0 for each row.
+    """
+    found = 0
+    for row in range(count):
+        low, high = 0, border_count
+        while low < high:
+            middle = (low + high) // 2
+            if borders[middle] <= column[row]:
+                low = middle + 1
+            else:
+                high = middle
+        put8(rows, row, low & 1)
+        found += low & 1
+    return found
+
+
+def mark_with(column: Table, count: int, bits: int, rows: Bytes) -> int:
+    """Mark the rows whose number has some of the bits; returns how many. Arguments as of `mark_between`."""
+    found = 0
+    for row in range(count):
+        has_some = 1 if column[row] & bits else 0
+        put8(rows, row, has_some)
+        found += has_some
+    return found
+
+
+def merge(one: Table, count: int, other: Table, other_count: int, merged: Table) -> int:
+    """Merge two ascending columns, equal numbers once; returns how many there are."""
+    found, left, right = 0, 0, 0
+    while left < count or right < other_count:
+        if right == other_count or (left < count and one[left] <= other[right]):
+            value = one[left]
+            left += 1
+        else:
+            value = other[right]
+            right += 1
+        if found == 0 or merged[found - 1] != value:
+            merged[found] = value
+            found += 1
+    return found
+
+
+def touch_pages(data: Bytes, start: int, stop: int, step: int) -> int:
+    """Read bytes at a distance from each other, so that what reads all of them does not wait for the disk; their maximum."""
+    most, at = 0, start
+    while at < stop:
+        most = max(most, u8(data, at))
+        at += step
+    return most
 
 
 # Columns of the state of `number_texts`.

@@ -32,6 +32,8 @@ LAST_OFFSET: Final = 8
 """Physical offset of the item before the next one that is checked."""
 EXPECTED: Final = 9
 """The item before the faulty one in its slot."""
+SLOT: Final = 10
+"""The next slot."""
 STATE_COLUMNS: Final = 12
 
 HEADER_BYTES: Final = 40
@@ -109,6 +111,36 @@ def fill_slots(state: Table, file: Bytes) -> int:
         used += i32(file, slot_at) == 0
         put32(file, slot_at, number)
     return used
+
+
+def has_items(keys: Table, state: Table, file: Bytes) -> int:
+    """Whether the items from ``state[NEXT]`` on are those of keys, as `add_items` would write them; 1 or 0.
+
+    Only the time of the first item of a file is not looked at, because it counts from the file before.
+    """
+    items_at = HEADER_BYTES + state[SLOTS] * SLOT_BYTES
+    for key in range(state[KEYS]):
+        row, number = key * KEY_COLUMNS, state[NEXT] + key
+        item_at = items_at + number * ITEM_BYTES
+        if i32(file, item_at) != keys[row + HASH] or i64(file, item_at + 4) != keys[row + OFFSET]:
+            return 0
+        if number > 1 and i32(file, item_at + 12) != seconds_behind(state[BEGIN_MS], keys[row + STORE_MS]):
+            return 0
+    return 1
+
+
+def check_slots(state: Table, file: Bytes, newest: Table) -> int:
+    """Compare slots with the newest item of each, from ``state[SLOT]`` on; returns the first other one plus 1, 0 for none.
+
+    Slots with items are counted in ``state[USED_SLOTS]``. Arguments as of `check_items`.
+    """
+    for slot in range(state[SLOT], state[SLOTS]):
+        state[USED_SLOTS] += newest[slot] != 0
+        if i32(file, HEADER_BYTES + slot * SLOT_BYTES) != newest[slot]:
+            state[SLOT] = slot + 1
+            return int(slot + 1)
+    state[SLOT] = state[SLOTS]
+    return 0
 
 
 def check_items(state: Table, file: Bytes, newest: Table) -> int:

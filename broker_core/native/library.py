@@ -31,23 +31,32 @@ class Kind(Enum):
     NUMBER = "number"
 
 
-_B, _T = Kind.BYTES, Kind.TABLE
+_B, _T, _N = Kind.BYTES, Kind.TABLE, Kind.NUMBER
 ENTRIES: Final[dict[str, tuple[Kind, ...]]] = {
-    "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T),
+    "scan_units": (_B, _T, _T, _T, _B, _T, _B, _T, _T),
     "gather_units": (_T, _T, _T, _B, _T, _B),
     "scan_keys": (_B, _T, _T),
     "serve_pulls": (_T, _B, _B, _B, _T, _T, _T, _B, _B, _T, _T, _T, _T, _B, _B),
     "serve_sends": (_T, _B, _B, _B, _T, _B, _T, _T, _T, _B, _T),
     "scan_heads": (_B, _T, _T, _T),
-    "find_bytes": (_B, Kind.NUMBER, _T, _T, Kind.NUMBER, _B, Kind.NUMBER, _T),
+    "find_bytes": (_B, _N, _T, _T, _N, _B, _N, _B),
+    "mark_between": (_T, _N, _T, _N, _B),
+    "mark_with": (_T, _N, _N, _B),
+    "merge": (_T, _N, _T, _N, _T),
+    "touch_pages": (_B, _N, _N, _N),
     "number_texts": (_B, _T, _T, _T, _T, _T, _T, _T),
-    "tags_codes": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
-    "find_faults": (_B, Kind.NUMBER, _T, Kind.NUMBER, _T),
+    "tags_codes": (_B, _N, _T, _N, _T),
+    "find_faults": (_B, _N, _T, _N, _T),
+    "make_units": (_N, _T, _T, _T, _T, _T, _T, _N, _T, _T, _B, _T),
+    "check_units": (_T, _B),
+    "unit_places": (_T, _B, _T),
     "follow": (_B, _T, _T),
     "add_up": (_B, _T, _T, _B, _T, _T, _T, _B, _T),
     "add_items": (_T, _T, _B, _B),
     "fill_slots": (_T, _B),
     "check_items": (_T, _B, _T),
+    "check_slots": (_T, _B, _T),
+    "has_items": (_T, _T, _B),
 }
 """Kernel that is called from Python → its arguments."""
 GATHERED: Final = frozenset({"serve_pulls", "serve_sends"})

@@ -33,7 +33,7 @@ END: Final = 0
 ODD: Final = 1
 """Python has to look at the record."""
 DAMAGED: Final = 2
-"""The body has another checksum than the record says."""
+"""The body has another checksum than the record says, or the record is torn."""
 NEW_QUEUE: Final = 3
 """The table has no row for the queue of the record."""
 FULL: Final = 4
@@ -59,6 +59,10 @@ RECORDS: Final = 9
 TOUCHED: Final = 10
 """Queues that got units."""
 LAST_STORE_MS: Final = 11
+DATA_END: Final = 12
+"""Where the file ends."""
+ODD_UNITS: Final = 13
+"""Units whose code Python has to make."""
 STATE_COLUMNS: Final = 16
 
 # Columns of a queue's row.
@@ -75,6 +79,8 @@ Q_PLACE: Final = 6
 QUEUE_COLUMNS: Final = 8
 
 UNIT_BYTES: Final = 20
+CODE_POSITION: Final = 12
+"""Of the third field of a unit."""
 PAGE_BYTES: Final = 4096
 _PREPARED: Final = int(TransactionType.PREPARED)
 _ROLLBACK: Final = int(TransactionType.ROLLBACK)
@@ -93,6 +99,10 @@ _TAGS: Final = int.from_bytes(b"TAGS", "big")
 _INNER: Final = int.from_bytes(b"INNE", "big")
 """Begin of the names of multi-dispatch."""
 _SHORTEST_ITEM: Final = 5
+_FURTHER_QUEUES: Final = b"INNER_MULTI_DISPATCH\x01"
+_FURTHER_BYTES: Final = len(_FURTHER_QUEUES)
+_FURTHER_1, _FURTHER_2 = (int.from_bytes(_FURTHER_QUEUES[at : at + 8], "big") for at in (0, 8))
+_FURTHER_3: Final = int.from_bytes(_FURTHER_QUEUES[13:], "big")
 _SCHEDULE_BYTES: Final = len("SCHEDULE_TOPIC_XXXX")
 _SCHED: Final = int.from_bytes(b"SCHE", "big")
 _NONE: Final = (0, 0, 0, 0, 0, 0, 0)
@@ -136,20 +146,57 @@ def tags_hash(data: Bytes, at: int, end: int, limit: int) -> int:
     return found - ((found & 0x80000000) << 1)
 
 
+def has_further_queues(data: Bytes, at: int, end: int, limit: int) -> bool:
+    """Whether properties name queues beside the record's own."""
+    while at + _FURTHER_BYTES <= end:
+        if i64(data, at) == _FURTHER_1 and i64(data, at + 8) == _FURTHER_2 and i64(data, at + 13) == _FURTHER_3:
+            return True
+        at = find1(data, at, end, limit, ITEM_END) + 1
+    return False
+
+
 def is_scheduled(data: Bytes, topic_at: int, topic_bytes: int) -> bool:
     """Whether a topic may be that of delayed messages, whose code is a time."""
     return topic_bytes == _SCHEDULE_BYTES and i32(data, topic_at) == _SCHED
 
 
-def is_torn(data: Bytes, topic_at: int, properties_at: int, end: int) -> bool:
-    """Whether topic or properties may reach into a page of zeros, which Python has to find out.
+def is_torn(data: Bytes, topic_at: int, properties_at: int, end: int, data_end: int) -> bool:
+    """Whether topic or properties reach into a page of zeros, which a power cut kept from the disk.
 
-    As `broker_core.engine.store.record_columns.faults_of`, which looks at the whole page.
+    BODYCRC does not cover them, and their lengths may lie in the page before. Only a whole page of zeros after a page's border
+    counts, so that a value which ends in zero bytes is no fault: only a last record whose properties are zero bytes from the
+    border on would be. A page that was written to the disk in the middle of an append, and then not again, is not found.
     """
     border = (topic_at + PAGE_BYTES - 1) // PAGE_BYTES * PAGE_BYTES
     if properties_at - 2 <= border < properties_at:
         border += PAGE_BYTES
-    return border < end and (u8(data, border) == 0 or border + PAGE_BYTES < end)
+    while border < end:
+        at, stop = border, min(border + PAGE_BYTES, data_end)
+        while at < stop and u8(data, at) == 0:
+            at += 1
+        if at == stop:
+            return True
+        border += PAGE_BYTES
+    return False
+
+
+def unit_code(data: Bytes, topic_at: int, topic_bytes: int, properties_at: int, end: int, limit: int) -> int:
+    """Third field of the consume queue unit of a record; `ODD_CODE` for what Python has to look at."""
+    if is_scheduled(data, topic_at, topic_bytes):
+        return ODD_CODE
+    return tags_hash(data, properties_at, end, limit)
+
+
+def enters_queue(sys_flag: int) -> bool:
+    """Whether a record is in its queue: not that of an open or rolled back transaction."""
+    return sys_flag & TRANSACTION_MASK not in (_PREPARED, _ROLLBACK)
+
+
+def put_unit(units: Bytes, number: int, physical_offset: int, size: int, code: int) -> None:
+    """Write a consume queue unit."""
+    put64(units, number * UNIT_BYTES, physical_offset)
+    put32(units, number * UNIT_BYTES + 8, size)
+    put64(units, number * UNIT_BYTES + CODE_POSITION, code)
 
 
 def find_queue(
@@ -239,18 +286,14 @@ def add_unit(state: Table, queues: Table, queue: int, queue_offset: int, rows: T
 
 def take_unit(
     data: Bytes, at: int, size: int, topic_at: int, topic_bytes: int, properties_at: int, state: Table, queues: Table,
-    slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table,
+    slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table, odd: Table,
 ) -> int:  # fmt: skip
-    """Make the unit of a record that is in its queue alone; returns why not, or `END`."""
-    end, limit = at + size, state[LIMIT]
-    if is_scheduled(data, topic_at, topic_bytes):
-        return ODD
-    code = tags_hash(data, properties_at, end, limit)
-    if code == ODD_CODE:
-        return ODD
-    kind = i32(data, at + SYS_FLAG_POSITION) & TRANSACTION_MASK
-    if kind in (_PREPARED, _ROLLBACK):
+    """Make the unit of a record that is in its queue; returns why not, or `END`."""
+    if not enters_queue(i32(data, at + SYS_FLAG_POSITION)):
         return END
+    code = unit_code(data, topic_at, topic_bytes, properties_at, at + size, state[LIMIT])
+    if code == ODD_CODE and has_further_queues(data, properties_at, at + size, state[LIMIT]):
+        return ODD
     queue_id = i32(data, at + QUEUE_ID_POSITION)
     hashed = mix(state[SEED] ^ queue_id, data, topic_at, topic_bytes)
     queue = find_queue(data, topic_at, topic_bytes, queue_id, hashed, queues, slots, texts, state[SLOT_MASK])
@@ -261,14 +304,16 @@ def take_unit(
     number = add_unit(state, queues, queue, i64(data, at + QUEUE_OFFSET_POSITION), rows, touched)
     if number < 0:
         return ODD
-    put64(units, number * UNIT_BYTES, state[BASE] + at)
-    put32(units, number * UNIT_BYTES + 8, size)
-    put64(units, number * UNIT_BYTES + 12, code)
+    if code == ODD_CODE:
+        odd[2 * state[ODD_UNITS]] = number
+        odd[2 * state[ODD_UNITS] + 1] = state[BASE] + at
+        state[ODD_UNITS] += 1
+    put_unit(units, number, state[BASE] + at, size, code)
     return END
 
 
 def scan_units(
-    data: Bytes, state: Table, queues: Table, slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table
+    data: Bytes, state: Table, queues: Table, slots: Table, texts: Bytes, rows: Table, units: Bytes, touched: Table, odd: Table
 ) -> int:
     """Check records one behind the other, and make the consume queue units of those from an offset on.
 
@@ -281,6 +326,8 @@ def scan_units(
         rows: Room for the row of each unit.
         units: Room for the units, in the order of the log.
         touched: Room for the rows of queues that got units.
+        odd: Room for the number of each unit that gets `ODD_CODE`, and the physical offset of its record: it is delayed, or
+            its tags are not ASCII or named twice.
 
     Returns:
         Why it stopped. ``state[AT]`` is behind the last record that it took.
@@ -290,15 +337,15 @@ def scan_units(
         size, body_at, body_bytes, topic_at, topic_bytes, properties_at, time_at = record_at(data, base, at, state[LIMIT])
         if size == 0:
             break
-        if is_torn(data, topic_at, properties_at, at + size):
-            reason = ODD
+        if is_torn(data, topic_at, properties_at, at + size, state[DATA_END]):
+            reason = DAMAGED
             break
         if state[CHECKS_CRC] and body_bytes and body_crc(data, body_at, body_bytes) != i32(data, at + BODY_CRC_POSITION):
             reason = DAMAGED
             break
         if base + at >= state[FIRST_TAKEN]:
             reason = take_unit(
-                data, at, size, topic_at, topic_bytes, properties_at, state, queues, slots, texts, rows, units, touched
+                data, at, size, topic_at, topic_bytes, properties_at, state, queues, slots, texts, rows, units, touched, odd
             )
             if reason != END:
                 break

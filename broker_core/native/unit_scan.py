@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 from array import array
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from broker_core.native import records as k
-from broker_core.native.access import mix
+from broker_core.native.access import mix, put64
 from broker_core.native.calls import call
 from broker_core.native.lane_table import anonymous
 from broker_core.native.library import Library
@@ -18,6 +19,8 @@ QUEUES_MAX: Final = 1 << 16
 """More queues are left to Python; a row takes 64 bytes beside the topic's name."""
 _UNITS_MAX: Final = (8 << 20) // FIXED_BYTES + 1
 """Records in a window, at most."""
+CodesOf = Callable[["array[int]"], Iterable[int]]
+"""Third fields of the units of records at some physical offsets."""
 
 
 class QueueUnits(NamedTuple):
@@ -62,10 +65,11 @@ class UnitScan:
         self._touched = array("q")
         self._grow(256)
         self._rows = anonymous(8 * _UNITS_MAX).cast("q")
+        self._odd = anonymous(2 * 8 * _UNITS_MAX).cast("q")
         self._units, self._gathered = anonymous(k.UNIT_BYTES * _UNITS_MAX), anonymous(k.UNIT_BYTES * _UNITS_MAX)
 
     def window(
-        self, mapped: memoryview, base: int, start: int, stop: int, *, first_taken: int, check_crc: bool
+        self, mapped: memoryview, base: int, start: int, stop: int, *, first_taken: int, check_crc: bool, codes_of: CodesOf
     ) -> ScannedUnits | None:
         """Scan good records from a position of a file on, up to the first place where there is none.
 
@@ -76,29 +80,39 @@ class UnitScan:
             stop: Position before which the last one must end.
             first_taken: Physical offset from which on records give units.
             check_crc: Whether to verify the checksums of bodies.
+            codes_of: Called with the offsets of records whose unit needs Python: delayed ones, and others whose tags are not
+                ASCII or named twice.
 
         Returns:
-            None where there is no good record, and where Python has to look at one: it is in several queues, delayed or torn,
-            its tags are not ASCII, or the offsets of a queue do not follow each other.
+            None where there is no good record, and where records must be looked at one by one: one is in several queues, or the
+            offsets of a queue do not follow each other.
         """
         state = self._state
         self._forget_units()
-        state[k.AT], state[k.BASE], state[k.LIMIT] = start, base, stop
+        state[k.AT], state[k.BASE], state[k.LIMIT], state[k.DATA_END] = start, base, stop, len(mapped)
         state[k.FIRST_TAKEN], state[k.CHECKS_CRC], state[k.RECORDS] = first_taken, check_crc, 0
         while (reason := call(self._library, k.scan_units, mapped, *self._tables())) == k.NEW_QUEUE:
             if not self._add_queue(mapped, state[k.AT]):
                 return None
         if reason in {k.ODD, k.FULL} or not state[k.RECORDS]:
             return None
+        self._put_codes(codes_of)
         return ScannedUnits(state[k.AT], state[k.LAST_STORE_MS], self._gathered_units())
 
+    def _put_codes(self, codes_of: CodesOf) -> None:
+        """Complete the units that need Python."""
+        odd = self._odd[: 2 * self._state[k.ODD_UNITS]]
+        codes = codes_of(array("q", odd[1::2])) if odd else ()
+        for number, code in zip(odd[::2], codes, strict=True):
+            put64(self._units, number * k.UNIT_BYTES + k.CODE_POSITION, code)
+
     def _tables(self) -> tuple[array[int] | bytearray | memoryview, ...]:
-        return self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched
+        return self._state, self._queues, self._slots, self._texts, self._rows, self._units, self._touched, self._odd
 
     def _forget_units(self) -> None:
         for number in self._touched[: self._state[k.TOUCHED]]:
             self._queues[number * k.QUEUE_COLUMNS + k.Q_COUNT] = 0
-        self._state[k.TOUCHED] = self._state[k.UNITS] = 0
+        self._state[k.TOUCHED] = self._state[k.UNITS] = self._state[k.ODD_UNITS] = 0
 
     def _gathered_units(self) -> list[QueueUnits]:
         tables = self._state, self._queues, self._rows, self._units, self._touched, self._gathered

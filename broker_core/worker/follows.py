@@ -32,7 +32,6 @@ from broker_core.worker.questions.question import Handler
 from broker_core.worker.questions.searches import ContinueFollow, EndFollow, Followed, FollowStarted, StartFollow
 
 if TYPE_CHECKING:
-    # These import numpy, which a worker without tails does not load.
     from broker_core.engine.store.inspection.log_reader import CheckedWindow
     from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.columns import TopicVerdicts
@@ -271,21 +270,21 @@ class Follows(OpenTails[_StoreTail]):
 
     def _take(self, opened: _StoreTail, window: CheckedWindow, batch: FollowBatch) -> None:
         """Add the messages of a window that pass; count those beyond the limit of the batch."""
-        from broker_core.tools.search.columns import WindowFilter
+        from broker_core.tools.search.columns import WindowFilter, rows_of
 
         heads, rows = window.heads, list(range(len(window.heads)))
-        sure = [True] * len(rows)
+        sure = b"\x01" * len(rows)
         opened.breathe()
         if opened.expression is not None:
             verdicts = WindowFilter(window.data, heads, opened.topics).verdicts(opened.expression)
-            rows, sure = verdicts.possible.nonzero()[0].tolist(), verdicts.sure.tolist()
+            rows, sure = list(rows_of(verdicts.possible)), verdicts.sure
         for count, row in enumerate(rows):
             if batch.is_full:
                 batch.left_out += len(rows) - count
                 return
             opened.breathe()
-            position, size = int(heads.position[row]), int(heads.size[row])
-            _add(opened, window.buffer[position : position + size], batch, is_sure=sure[row])
+            position, size = heads.position[row], heads.size[row]
+            _add(opened, window.buffer[position : position + size], batch, is_sure=bool(sure[row]))
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

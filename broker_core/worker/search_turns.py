@@ -10,7 +10,6 @@ from broker_core.worker.message_views import MessageHead, head_columns, head_of
 from broker_core.worker.questions.searches import SearchHits
 
 if TYPE_CHECKING:
-    # These import numpy, which a worker without searches does not load.
     from broker_core.tools.search.results import Outcome, SearchStep
     from broker_core.tools.search.scan import Breather, StoreSearch
 

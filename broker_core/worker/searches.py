@@ -32,7 +32,6 @@ from broker_core.worker.questions.searches import (
 from broker_core.worker.search_turns import SearchTurns
 
 if TYPE_CHECKING:
-    # These import numpy, which a worker without searches does not load.
     from broker_core.engine.store.message_store import MessageStore
     from broker_core.tools.search.expression import Expression
     from broker_core.tools.search.plan import Plan

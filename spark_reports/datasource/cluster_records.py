@@ -12,6 +12,7 @@ from broker_core.cluster.reader import EXPIRED, Left, SliceReader
 from broker_core.cluster.slices import QueueSlice, ReadLimits, Unknown
 from broker_core.engine.store.layout import answer_records
 from broker_core.errors import ReportError
+from spark_reports.datasource.arrays import array_of
 from spark_reports.datasource.cluster_plan import ClusterPlan
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.kernels import library
@@ -92,7 +93,8 @@ def _wanted(
                 tally.leave(left)
             heads = answer_records(turn.records, library())
             records = RecordColumns(turn.records, heads, turn.part.broker)
-            inside = (heads.queue_offset >= turn.part.first) & (heads.queue_offset < turn.part.end)
+            offsets = array_of(heads.queue_offset)
+            inside = (offsets >= turn.part.first) & (offsets < turn.part.end)
             if not inside.all():
                 records = records.choose(inside)
             tally.came(turn.part, len(records), broken=heads.end < len(turn.records))

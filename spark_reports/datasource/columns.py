@@ -20,6 +20,7 @@ from broker_core.engine.store.layout import RecordHeads
 from broker_core.protocol.addresses import address_of, ip_text
 from broker_core.protocol.message.record import BORN_HOST_POSITION, STORE_HOST_POSITION_V4, V6_EXTRA_BYTES
 from broker_core.protocol.message.sys_flag import BORN_HOST_V6, STORE_HOST_V6, TRANSACTION_MASK, TransactionType
+from spark_reports.datasource.arrays import array_of
 from spark_reports.datasource.properties import PropertyColumns, parts_of
 from spark_reports.datasource.texts import Numbered, cut, numbered, text_array
 
@@ -96,7 +97,7 @@ class RecordColumns:
 
     def head(self, name: str) -> npt.NDArray[Any]:
         """A column of the heads, see `RecordHeads`."""
-        column: npt.NDArray[Any] = getattr(self._heads, name)
+        column = array_of(getattr(self._heads, name))
         return column if len(self._chosen) == len(self._heads) else column[self._chosen]
 
     def _cut(self, position: str, length: str) -> pa.Array:

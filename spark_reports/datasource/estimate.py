@@ -61,7 +61,7 @@ def _mean_record_bytes(files: Sequence[CommitLogFile]) -> float | None:
         with map_file(file.path) as buffer:
             heads = scan_records(buffer, file.base, 0, min(len(buffer), SAMPLED_BYTES))
         if len(heads):
-            return float(heads.size.mean())
+            return sum(heads.size) / len(heads)
     return None
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from broker_core.engine.store.layout import Bytes, Int64s
+from spark_reports.datasource.arrays import Bytes, Int64s
 from spark_reports.datasource.texts import cut, text_array
 
 _NAME_END = 1

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from broker_core.engine.store.layout import RecordHeads, next_record, scan_records
+from spark_reports.datasource.arrays import array_of
 from spark_reports.datasource.chain import damage_reason, is_filler
 from spark_reports.datasource.columns import RecordColumns
 from spark_reports.datasource.kernels import library
@@ -161,5 +162,6 @@ def _scans(buffer: mmap.mmap, part: FileRange, skipped: SkippedRows) -> Iterator
 
 
 def _gaps(heads: RecordHeads, start: int) -> list[tuple[int, int]]:
-    ends = np.concatenate(([start], heads.position[:-1] + heads.size[:-1]))
-    return [(int(ends[index]), int(heads.position[index])) for index in np.flatnonzero(heads.position > ends)]
+    positions = array_of(heads.position)
+    ends = np.concatenate(([start], positions[:-1] + array_of(heads.size)[:-1]))
+    return [(int(ends[index]), int(positions[index])) for index in np.flatnonzero(positions > ends)]

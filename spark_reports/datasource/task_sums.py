@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker_core.engine.store.layout import Bytes, Int64s
 from broker_core.native import sums
 from broker_core.native.calls import call
 from broker_core.native.heads import NO_BASE
 from broker_core.native.records import FULL
 from broker_core.protocol.addresses import ip_text
 from spark_reports.datasource import kernels
+from spark_reports.datasource.arrays import Bytes, Int64s
 from spark_reports.datasource.columns import TIME_MS_MAX, TIME_MS_MIN, RecordColumns, kinds, times_of
 from spark_reports.datasource.options import Selection
 from spark_reports.datasource.schema import HOST, MINUTE

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from broker_core.engine.store.layout import Bytes, Int64s
 from broker_core.engine.store.record_heads import HeadScan
+from spark_reports.datasource.arrays import Bytes, Int64s, array_of
 from spark_reports.datasource.kernels import library
 
 
@@ -27,7 +27,8 @@ class Numbered(NamedTuple):
 
 def numbered(data: Bytes, starts: Int64s, lengths: Int64s) -> Numbered:
     """Numbers of texts in the order of first occurrence; ``starts`` ascend, texts do not overlap, ``data`` is under 2 GiB."""
-    firsts, numbers = HeadScan(library()).groups(data, starts, lengths)
+    places = (np.ascontiguousarray(column, dtype=np.int64).data for column in (starts, lengths))
+    firsts, numbers = map(array_of, HeadScan(library()).groups(data.data, *places))
     return Numbered(numbers, cut(data, starts[firsts], (starts + lengths)[firsts]))
 
 

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(900)]  # ten kills and reco
 
 @pytest.fixture(scope="module", params=["own ways", "plain ways"])
 def processes(request):
-    by_fork = fork_server("tests.crash.writer", "broker_core.engine.store.log_window")
+    by_fork = fork_server("tests.crash.writer")
     with by_fork if request.param == "own ways" else plain_processes() as made:
         yield made
 

@@ -29,7 +29,7 @@ from broker_core.native import (
 
 _KERNELS = (records, heads, checks, keys, items, sums)
 _SERVING = (lanes, send_frames, send_properties, sends, pull_frames, pulls)
-_BYTES = {"u8": 1, "u16": 2, "i32": 4, "i64": 8, "put32": 4, "put64": 8}
+_BYTES = {"u8": 1, "u16": 2, "i32": 4, "i64": 8, "put8": 1, "put32": 4, "put64": 8}
 
 
 class CheckedView:

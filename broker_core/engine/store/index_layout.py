@@ -1,4 +1,4 @@
-"""Index files as numpy columns. Reads bytes only, without the engine or a lock.
+"""Items and slots of index files. Reads bytes only, without the engine or a lock.
 
 `broker_core.engine.store.index_file` shows the layout. A file does not store its number of slots; `slot_count` finds it.
 
@@ -7,33 +7,55 @@ Source: docs/spec/store.md §5.1.
 
 from __future__ import annotations
 
+import struct
+from array import array
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from mmap import mmap
+from typing import NamedTuple
 
 from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader
 
-ITEM_TYPE = np.dtype([("key_hash", ">i4"), ("physical_offset", ">i8"), ("seconds", ">i4"), ("previous", ">i4")])
-assert ITEM_TYPE.itemsize == ITEM_BYTES
 DEFAULT_SLOTS = 5_000_000
 DEFAULT_ITEMS = 20_000_000
+_ITEM, _NUMBER = struct.Struct(">iqii"), struct.Struct(">i")
+assert (_ITEM.size, _NUMBER.size) == (ITEM_BYTES, SLOT_BYTES)
+_OFFSET_POSITION = 4
+"""Of the physical offset in an item."""
 
 
-def slots_of(data: npt.NDArray[np.uint8], slots: int) -> npt.NDArray[Any]:
-    """Slot table."""
-    return data[HEADER_BYTES : HEADER_BYTES + slots * SLOT_BYTES].view(">i4")
+class IndexItem(NamedTuple):
+    """An item as stored."""
+
+    key_hash: int
+    physical_offset: int
+    seconds: int
+    previous: int
 
 
-def items_of(data: npt.NDArray[np.uint8], slots: int) -> npt.NDArray[Any]:
-    """All items, item 0 included."""
-    start = HEADER_BYTES + slots * SLOT_BYTES
-    count = (len(data) - start) // ITEM_BYTES
-    return data[start : start + count * ITEM_BYTES].view(ITEM_TYPE)
+class IndexItems:
+    """All items of a file, item 0 included."""
+
+    def __init__(self, data: bytes | mmap, slots: int) -> None:
+        self._data = data
+        self._start = HEADER_BYTES + slots * SLOT_BYTES
+
+    def __len__(self) -> int:
+        return (len(self._data) - self._start) // ITEM_BYTES
+
+    def __getitem__(self, number: int) -> IndexItem:
+        return IndexItem._make(_ITEM.unpack_from(self._data, self._start + number * ITEM_BYTES))
+
+    def between(self, first: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+        """Items from ``first`` on, before ``end``."""
+        return _ITEM.iter_unpack(self._data[self._start + first * ITEM_BYTES : self._start + end * ITEM_BYTES])
 
 
-def slot_count(data: npt.NDArray[np.uint8]) -> int:
+def slot_at(data: bytes | mmap, number: int) -> int:
+    """The newest item of a slot."""
+    return int(_NUMBER.unpack_from(data, HEADER_BYTES + number * SLOT_BYTES)[0])
+
+
+def slot_count(data: bytes | mmap) -> int:
     """Number of slots for which header, items and slots agree; 0 without one, or for a file without items.
 
     The first item must have the header's first offset, the last its last one, and the slot of the last item must name it. The
@@ -42,39 +64,43 @@ def slot_count(data: npt.NDArray[np.uint8]) -> int:
     """
     if len(data) < HEADER_BYTES:
         return 0
-    header = IndexHeader.decode(data[:HEADER_BYTES].tobytes())
+    header = IndexHeader.decode(data[:HEADER_BYTES])
     likely = []
     for slots in _possible_slots(data, header):
-        items = items_of(data, slots)
+        items = IndexItems(data, slots)
         if header.next_item > len(items):
             continue
         newest = items[header.next_item - 1]
-        slot = int(newest["key_hash"]) % slots
-        if newest["physical_offset"] == header.end_offset and slots_of(data, slots)[slot] == header.next_item - 1:
+        is_last = newest.physical_offset == header.end_offset
+        if is_last and slot_at(data, newest.key_hash % slots) == header.next_item - 1:
             if slots == DEFAULT_SLOTS:
                 return slots
             likely.append(slots)
     return likely[0] if len(likely) == 1 else min(likely, key=lambda slots: _wrong_slots(data, slots, header), default=0)
 
 
-def _wrong_slots(data: npt.NDArray[np.uint8], slots: int, header: IndexHeader) -> int:
+def _wrong_slots(data: bytes | mmap, slots: int, header: IndexHeader) -> int:
     """Number of slots that do not name the newest of their items."""
-    newest = np.zeros(slots, dtype=np.int64)
-    numbers = np.arange(1, header.next_item)
-    np.maximum.at(newest, items_of(data, slots)["key_hash"][numbers].astype(np.int64) % slots, numbers)
-    return int((newest != slots_of(data, slots)).sum())
+    newest = array("i", bytes(SLOT_BYTES * slots))
+    for number, item in enumerate(IndexItems(data, slots).between(1, header.next_item), 1):
+        newest[item[0] % slots] = number
+    stored = _NUMBER.iter_unpack(data[HEADER_BYTES : HEADER_BYTES + slots * SLOT_BYTES])
+    return sum(one != number for one, (number,) in zip(newest, stored, strict=True))
 
 
-def _possible_slots(data: npt.NDArray[np.uint8], header: IndexHeader) -> Iterator[int]:
+def _possible_slots(data: bytes | mmap, header: IndexHeader) -> Iterator[int]:
     words = (len(data) - HEADER_BYTES) // SLOT_BYTES
     if header.next_item <= 1 or words <= ITEM_BYTES // SLOT_BYTES:
         return
     if len(data) == HEADER_BYTES + DEFAULT_SLOTS * SLOT_BYTES + DEFAULT_ITEMS * ITEM_BYTES:
         yield DEFAULT_SLOTS
     # Slots and items are whole numbers: slot counts step by five, because an item is as long as five slots.
-    whole = data[HEADER_BYTES : HEADER_BYTES + words * SLOT_BYTES].view(">u4")
-    candidates = np.arange(words % 5, words - 2 * 5, 5, dtype=np.int64)
-    wanted = np.array([header.begin_offset], dtype=">i8").view(">u4")
-    first_item = candidates + 5
-    hits = candidates[(whole[first_item + 1] == wanted[0]) & (whole[first_item + 2] == wanted[1])]
-    yield from (int(slots) for slots in hits if slots > 0)
+    wanted, first = header.begin_offset.to_bytes(8, "big", signed=True), HEADER_BYTES + ITEM_BYTES + _OFFSET_POSITION
+    at = first
+    while (at := data.find(wanted, at)) >= 0:
+        slots, to_next = (at - first) // SLOT_BYTES, (first + words * SLOT_BYTES - at) % ITEM_BYTES
+        if slots >= words - 2 * 5:
+            return
+        if slots > 0 and not to_next:
+            yield slots
+        at += to_next or ITEM_BYTES

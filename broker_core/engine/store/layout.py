@@ -1,4 +1,4 @@
-"""Commit log files as numpy columns, for readers of millions of records.
+"""Commit log files as columns, for readers of millions of records.
 
 Works on bytes and file names alone, without the engine or a lock, so that a report can read the store of a running broker.
 It never writes.
@@ -16,16 +16,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from broker_core.engine.store.file_map import map_file as map_file  # noqa: PLC0414  readers outside enter here
 from broker_core.engine.store.log_places import LogPlaces
 from broker_core.engine.store.paths import StorePaths
 from broker_core.engine.store.paths import topic_folders as topic_folders  # noqa: PLC0414  likewise
-from broker_core.engine.store.record_heads import Bools as Bools  # noqa: PLC0414  likewise
-from broker_core.engine.store.record_heads import Bytes as Bytes  # noqa: PLC0414  likewise
-from broker_core.engine.store.record_heads import Damage, HeadScan
-from broker_core.engine.store.record_heads import Int64s as Int64s  # noqa: PLC0414  likewise
+from broker_core.engine.store.record_heads import Damage, HeadScan, joined
 from broker_core.engine.store.record_heads import RecordHeads as RecordHeads  # noqa: PLC0414  likewise
 from broker_core.engine.store.record_search import next_record as next_record  # noqa: PLC0414  likewise
 from broker_core.native.library import Library, installed
@@ -60,24 +55,24 @@ def scan_records(
             are zero and end the scan).
         library: The machine code; by default that of this installation.
     """
-    data: Bytes = np.frombuffer(buffer, dtype=np.uint8)[:end]
+    data = memoryview(buffer)[:end]
     scan, damage = HeadScan(library or installed()), []
     found = scan.chain(data, base_offset, start, len(data))
     parts, position = [found.columns], found.end
-    while (following := next_record(data.data, base_offset, position + 1)) is not None:
+    while (following := next_record(data, base_offset, position + 1)) is not None:
         damage.append(Damage(position, f"{following - position} bytes hold no readable record"))
         found = scan.chain(data, base_offset, following, len(data))
         parts.append(found.columns)
         position = found.end
     is_filled = _look_behind(data, position, damage)
-    return RecordHeads(np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0], position, is_filled, damage)
+    return RecordHeads(joined(parts), position, is_filled, damage)
 
 
-def _look_behind(data: Bytes, end: int, damage: list[Damage]) -> bool:
+def _look_behind(data: memoryview, end: int, damage: list[Damage]) -> bool:
     """Whether a filler ends the records; anything else is damage."""
     if end + FILLER.size > len(data):
         return False
-    total, magic = FILLER.unpack(data[end : end + FILLER.size].tobytes())
+    total, magic = FILLER.unpack_from(data, end)
     if magic == MAGIC_BLANK:
         return True
     if total or magic:
@@ -90,15 +85,13 @@ def answer_records(answer: bytes, library: Library | None = None) -> RecordHeads
 
     They end at the first that is no record; ``end`` is less than the answer's length then. ``library`` as of `scan_records`.
     """
-    data: Bytes = np.frombuffer(answer, dtype=np.uint8)
-    return HeadScan(library or installed()).chain(data, None, 0, len(data))
+    return HeadScan(library or installed()).chain(memoryview(answer), None, 0, len(answer))
 
 
-def records_at(buffer: Any, base_offset: int, positions: Int64s) -> RecordHeads:  # noqa: ANN401  mmap has no type
-    """Heads of the records at these positions of one commit log file, without positions that hold none.
+def records_at(buffer: Any, base_offset: int, offsets: memoryview) -> RecordHeads:  # noqa: ANN401  mmap has no type
+    """Heads of the records at these physical offsets of one commit log file, without offsets where there is none.
 
-    ``base_offset`` is the physical offset of the buffer's first byte. ``positions`` ascend. There may be other records between
+    ``base_offset`` is the physical offset of the buffer's first byte. ``offsets`` ascend. There may be other records between
     them, so no damage is reported.
     """
-    data: Bytes = np.frombuffer(buffer, dtype=np.uint8)
-    return HeadScan(installed()).at(data, base_offset, positions)
+    return HeadScan(installed()).at(memoryview(buffer), base_offset, offsets)

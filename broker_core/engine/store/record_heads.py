@@ -1,4 +1,6 @@
-"""Heads of many records as numpy columns, made by the kernel of `broker_core.native.heads`.
+"""Heads of many records as columns, made by the kernel of `broker_core.native.heads`.
+
+A column is a memoryview of numbers (format q). Which of the rows are meant say bytes of 1 and 0, one a row.
 
 Source: docs/spec/store.md §2.1 to §2.5.
 """
@@ -6,30 +8,36 @@ Source: docs/spec/store.md §2.1 to §2.5.
 from __future__ import annotations
 
 import secrets
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, NamedTuple
 
 from broker_core.native import checks as c
 from broker_core.native import heads as k
+from broker_core.native.addresses import room
 from broker_core.native.calls import call
 from broker_core.native.library import Function, Library
 from broker_core.native.records import FULL
 from broker_core.protocol.message.record import FIXED_BYTES
 
-Bytes = npt.NDArray[np.uint8]
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+if TYPE_CHECKING:  # what the timer takes from here until it does without
+    import numpy as np
+    import numpy.typing as npt
 
-_ROWS_MAX = (1 << 16) + 24
-"""Records of one call: 9 MB. No power of two, because columns would then share the lines of the cache."""
+    Bytes = npt.NDArray[np.uint8]
+    Int64s = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+else:
+    Bytes = Int64s = Bools = memoryview
+
+_ROWS_AT_FIRST = (1 << 16) + 24
+"""Room for records: 9 MB. No power of two, because columns would then share the lines of the cache."""
 _SPARSE = 16
 """Fewer rows than this part of the room are copied, so that the room is given back."""
 _GROUPS_AT_FIRST = 1 << 8
 _SEED = secrets.randbits(62)
-_NO_PLACES: Int64s = np.zeros(1, dtype=np.int64)
+_NO_PLACES = memoryview(array("q", [0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +55,8 @@ class _Column:
     def __init__(self, number: int) -> None:
         self._number = number
 
-    def __get__(self, heads: RecordHeads, _owner: type[RecordHeads]) -> Int64s:
-        found: Int64s = heads.columns[self._number]
-        return found
+    def __get__(self, heads: RecordHeads, _owner: type[RecordHeads]) -> memoryview:
+        return heads.columns[self._number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,34 +66,33 @@ class RecordHeads:
     Times are epoch milliseconds, lengths bytes.
 
     Attributes:
-        columns: The numbers, one row a column, as `broker_core.native.heads` names them.
+        columns: The numbers, one column after the other, as `broker_core.native.heads` names them.
         end: Position after the last record; the filler and unused bytes follow.
         ended_by_filler: The file is complete: a filler follows the last record.
         damage: Places before the end that hold no record.
     """
 
-    columns: Int64s
+    columns: list[memoryview]
     end: int
     ended_by_filler: bool = False
     damage: list[Damage] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return int(self.columns.shape[1])
+        return len(self.columns[0])
 
-    def part(self, first: int, last: int) -> RecordHeads:
-        """Rows from ``first`` to ``last``, without the damage."""
-        if not first and last == len(self):
+    def first(self, count: int) -> RecordHeads:
+        """The first rows, without the damage."""
+        if count == len(self):
             return self
-        end = int(self.position[last - 1] + self.size[last - 1]) if last > first else 0
-        return RecordHeads(self.columns[:, first:last], end)
+        end = self.position[count - 1] + self.size[count - 1] if count else 0
+        return RecordHeads([column[:count] for column in self.columns], end)
 
-    def without(self, rows: Int64s) -> RecordHeads:
+    def without(self, rows: Iterable[int]) -> RecordHeads:
         """The heads without some rows; ``end`` and ``damage`` stay."""
-        return self.only(np.delete(np.arange(len(self)), rows))
-
-    def only(self, rows: Int64s) -> RecordHeads:
-        """Some of the rows; ``end`` and ``damage`` stay."""
-        return RecordHeads(self.columns[:, rows], self.end, self.ended_by_filler, self.damage)
+        left_out = set(rows)
+        kept = [row for row in range(len(self)) if row not in left_out]
+        columns = [memoryview(array("q", [column[row] for row in kept])) for column in self.columns]
+        return RecordHeads(columns, self.end, self.ended_by_filler, self.damage)
 
     position = _Column(k.POSITION)
     size = _Column(k.SIZE)
@@ -111,8 +117,8 @@ class RecordHeads:
 class Groups(NamedTuple):
     """Rows by a text and a number: the first row of each group, and the group of each row."""
 
-    firsts: Int64s
-    of_row: Int64s
+    firsts: memoryview
+    of_row: memoryview
 
 
 class HeadScan:
@@ -125,7 +131,7 @@ class HeadScan:
     def __init__(self, library: Library | None) -> None:
         self._library = library
 
-    def chain(self, data: Bytes, base: int | None, start: int, stop: int) -> RecordHeads:
+    def chain(self, data: memoryview, base: int | None, start: int, stop: int) -> RecordHeads:
         """Consecutive records from a position on, up to the first place without one; those that begin at ``stop`` are left out.
 
         Args:
@@ -134,59 +140,77 @@ class HeadScan:
             start: Position of the first record.
             stop: Position before which they begin.
         """
-        columns, end = self._columns(data, base, start, stop, None)
-        return RecordHeads(columns, end)
+        return self._heads(data, base, start, stop, None)
 
-    def at(self, data: Bytes, base: int | None, places: Int64s) -> RecordHeads:
-        """The records at some positions, ascending; positions without one are left out. Arguments as of `chain`."""
-        columns, _ = self._columns(data, base, 0, len(places), np.ascontiguousarray(places, dtype=np.int64))
-        last = columns[: k.SIZE + 1, -1:].sum()
-        return RecordHeads(columns, int(last))
+    def at(self, data: memoryview, base: int, offsets: memoryview) -> RecordHeads:
+        """The records at some physical offsets, ascending; those without one are left out. Arguments as of `chain`."""
+        found = self._heads(data, base, 0, len(offsets), offsets)
+        return RecordHeads(found.columns, found.position[-1] + found.size[-1] if len(found) else 0)
 
-    def _columns(self, data: Bytes, base: int | None, start: int, stop: int, places: Int64s | None) -> tuple[Int64s, int]:
-        least_bytes = FIXED_BYTES if places is None else 1
-        parts, state = [], np.zeros(k.STATE_COLUMNS, dtype=np.int64)
-        state[[k.AT, k.BASE, k.LIMIT, k.STOP]] = start, k.NO_BASE if base is None else base, len(data), stop
-        state[k.BY_PLACES] = places is not None
-        is_full = True
-        while is_full:
-            room = min(_ROWS_MAX, max(stop - int(state[k.AT]), 0) // least_bytes + 1)
-            state[[k.ROWS, k.ROWS_MAX]] = 0, room
-            columns = np.empty((k.HEAD_COLUMNS, room), dtype=np.int64)
-            anywhere = _NO_PLACES if places is None else places
-            is_full = call(self._library, k.scan_heads, data, state, anywhere, columns.reshape(-1)) == FULL
-            found = columns[:, : state[k.ROWS]]
-            parts.append(found.copy() if found.size < columns.size // _SPARSE else found)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1), int(state[k.AT])
-
-    def which_hold(self, data: Bytes, starts: Int64s, ends: Int64s, needle: bytes) -> Bools:
-        """Which of some ranges of the data hold some bytes, at least one."""
-        found = np.zeros(len(starts), dtype=np.int64)
-        first, last = (np.ascontiguousarray(column, dtype=np.int64) for column in (starts, ends))
-        call(self._library, k.find_bytes, data, len(data), first, last, len(first), needle, len(needle), found)
-        return found.astype(np.bool_)
-
-    def groups(self, data: Bytes, starts: Int64s, lengths: Int64s, numbers: Int64s | None = None) -> Groups:
-        """Rows by their texts, and by the numbers beside these."""
-        beside = np.zeros(len(starts), dtype=np.int64) if numbers is None else numbers
-        texts = [np.ascontiguousarray(column, dtype=np.int64) for column in (starts, lengths, beside)]
-        found, room = np.empty(len(starts), dtype=np.int64), _GROUPS_AT_FIRST
+    def _heads(self, data: memoryview, base: int | None, start: int, stop: int, offsets: memoryview | None) -> RecordHeads:
+        """Heads, and where the scan ended; with more records than there is room for, it begins again with more room."""
+        state, anywhere = array("q", bytes(8 * k.STATE_COLUMNS)), _NO_PLACES if offsets is None else offsets
+        state[k.BASE], state[k.LIMIT], state[k.STOP] = k.NO_BASE if base is None else base, len(data), stop
+        state[k.BY_PLACES], state[k.ORIGIN] = offsets is not None, base or 0
+        rows_max = min(_ROWS_AT_FIRST, max(stop - start, 0) // FIXED_BYTES + 1) if offsets is None else stop + 1
         while True:
-            state, slots, firsts = (np.zeros(size, dtype=np.int64) for size in (k.STATE_COLUMNS, 2 * room, room))
-            state[[k.TEXTS, k.SLOT_MASK, k.SEED, k.GROUPS_MAX]] = len(starts), 2 * room - 1, _SEED, room
-            if call(self._library, k.number_texts, data, *texts, state, slots, firsts, found) != FULL:
-                return Groups(firsts[: state[k.GROUPS]], found)
-            room *= 16
+            state[k.AT], state[k.ROWS], state[k.ROWS_MAX] = start, 0, rows_max
+            table = room(k.HEAD_COLUMNS * rows_max)
+            if call(self._library, k.scan_heads, data, state, anywhere, table) != FULL:
+                break
+            rows_max *= 4
+        rows = state[k.ROWS]
+        columns = [table[begin : begin + rows] for begin in range(0, len(table), rows_max)]
+        if rows < rows_max // _SPARSE:
+            columns = [memoryview(bytes(column)).cast("q") for column in columns]
+        return RecordHeads(columns, state[k.AT])
 
-    def codes(self, data: Bytes, heads: RecordHeads) -> Int64s:
-        """Hash of each record's tags; `ODD_CODE` where Python has to look at its properties."""
+    def narrow(self, data: memoryview, starts: memoryview, lengths: memoryview, needle: bytes, rows: bytearray) -> None:
+        """Take those of some rows away whose range of the data does not hold some bytes, at least one."""
+        call(self._library, k.find_bytes, data, len(data), starts, lengths, len(starts), needle, len(needle), rows)
+
+    def between(self, column: memoryview, borders: Iterable[int]) -> bytearray:
+        """The rows whose number lies in some ranges: from the first border up to, not including, the second, and so on."""
+        table, rows = array("q", borders), bytearray(len(column))
+        call(self._library, k.mark_between, column, len(column), table, len(table), rows)
+        return rows
+
+    def with_bits(self, column: memoryview, bits: int) -> bytearray:
+        """The rows whose number has some of the bits."""
+        rows = bytearray(len(column))
+        call(self._library, k.mark_with, column, len(column), bits, rows)
+        return rows
+
+    def groups(self, data: memoryview, starts: memoryview, lengths: memoryview, numbers: memoryview | None = None) -> Groups:
+        """Rows by their texts, and by the numbers beside these."""
+        count = len(starts)
+        beside = memoryview(bytes(8 * count)).cast("q") if numbers is None else numbers
+        found, groups_max = room(count), _GROUPS_AT_FIRST
+        while True:
+            state, slots, firsts = (array("q", bytes(8 * size)) for size in (k.STATE_COLUMNS, 2 * groups_max, groups_max))
+            state[k.TEXTS], state[k.SLOT_MASK], state[k.SEED], state[k.GROUPS_MAX] = (
+                count,
+                2 * groups_max - 1,
+                _SEED,
+                groups_max,
+            )
+            if call(self._library, k.number_texts, data, starts, lengths, beside, state, slots, firsts, found) != FULL:
+                return Groups(memoryview(firsts)[: state[k.GROUPS]], found)
+            groups_max *= 16
+
+    def codes(self, data: memoryview, heads: RecordHeads) -> tuple[memoryview, int]:
+        """Hash of each record's tags, `ODD_CODE` where Python has to look at its properties; and how many are odd."""
         return self._of_each(c.tags_codes, data, heads)
 
-    def faults(self, data: Bytes, heads: RecordHeads) -> Int64s:
-        """What is wrong with each record, as `broker_core.native.checks` names it."""
+    def faults(self, data: memoryview, heads: RecordHeads) -> tuple[memoryview, int]:
+        """What is wrong with each record, as `broker_core.native.checks` names it; and how many have anything."""
         return self._of_each(c.find_faults, data, heads)
 
-    def _of_each(self, kernel: Function, data: Bytes, heads: RecordHeads) -> Int64s:
-        places, found = np.ascontiguousarray(heads.position), np.zeros(len(heads), dtype=np.int64)
-        call(self._library, kernel, data, len(data), places, len(places), found)
-        return found
+    def _of_each(self, kernel: Function, data: memoryview, heads: RecordHeads) -> tuple[memoryview, int]:
+        found = room(len(heads))
+        return found, call(self._library, kernel, data, len(data), heads.position, len(heads), found)
+
+
+def joined(parts: list[list[memoryview]]) -> list[memoryview]:
+    """Columns of several scans one behind the other; without a copy where there is one scan."""
+    return parts[0] if len(parts) == 1 else [memoryview(b"".join(column)).cast("q") for column in zip(*parts, strict=True)]

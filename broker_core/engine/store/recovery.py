@@ -17,14 +17,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING
 
 from broker_core.engine.store.consume_queue import PRE_BLANK, ConsumeQueue
 from broker_core.engine.store.dispatch import further_queues, unit_tags_code
 from broker_core.engine.store.index_service import Progress
 from broker_core.engine.store.queue_table import QueueKey
 from broker_core.engine.store.reading import first_offset_at
-from broker_core.engine.store.scanned_window import FileScan, ScannedWindow
+from broker_core.engine.store.scanned_window import FileScan, ScannedRecord, ScannedWindow
 from broker_core.engine.store.store_parts import StoreParts
 from broker_core.errors import RecordError
 from broker_core.protocol.message.record import (
@@ -37,9 +36,6 @@ from broker_core.protocol.message.record import (
     store_timestamp_ms,
 )
 from broker_core.protocol.message.sys_flag import enters_queue
-
-if TYPE_CHECKING:
-    from broker_core.engine.store.log_window import ScannedRecord
 
 _WINDOW_BYTES = 8 * 1024 * 1024
 """Bytes read at a time; more for a larger record."""
@@ -64,7 +60,7 @@ class Recovery:
         self._checkpoint = parts.checkpoint
         self._levels = parts.delay_levels
         self._check_crc = parts.config.check_crc_on_recover
-        self._scan = FileScan(parts.config)
+        self._scan = FileScan(parts.config, parts.delay_levels)
         self._light_only = not parts.config.multi_dispatch
         self._before_cut = before_cut
         self._progress = progress
@@ -158,7 +154,7 @@ class Recovery:
         end = start
         for window in self._windows(start, "recovering", first_taken=self._complete_up_to):
             end = window.end_offset
-            if end > self._complete_up_to and not self._take_whole(window, self._complete_up_to, end, skip=self._rebuild):
+            if end > self._complete_up_to and not self._take_whole(window, skip=self._rebuild):
                 for record in window.records():
                     if record.physical_offset >= self._complete_up_to:
                         self._dispatch(record)
@@ -168,17 +164,14 @@ class Recovery:
     def _take_whole(
         self,
         window: ScannedWindow,
-        start: int,
-        end: int,
         *,
         only: AbstractSet[QueueKey] | None = None,
         skip: AbstractSet[QueueKey] = frozenset(),
     ) -> bool:
         """Append the units of a window at once, by queue; False, with nothing done, if some do not follow their queue's end."""
-        runs = window.unit_runs(start, end, self._levels)
-        if runs is None:
+        if window.queues is None:
             return False
-        taken = [run for run in runs if (run[:2] in only if only is not None else run[:2] not in skip)]
+        taken = [run for run in window.queues if (run[:2] in only if only is not None else run[:2] not in skip)]
         queues = [self._queues.get_or_add(run.topic, run.queue_id) for run in taken]
         if any(run.first != queue.max_offset for run, queue in zip(taken, queues, strict=True)):
             return False
@@ -229,7 +222,7 @@ class Recovery:
         for window in self._windows(self._commit_log.min_offset, "building consume queues anew", first_taken=0):
             if window.first_offset >= end:
                 break
-            if not self._take_whole(window, 0, end, only=self._rebuild):
+            if window.end_offset > end or not self._take_whole(window, only=self._rebuild):
                 self._take_singly(window, end)
         self._number_on(end)
 

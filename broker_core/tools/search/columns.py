@@ -9,14 +9,11 @@ these verdicts, and only open records are decoded for `broker_core.tools.search.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from broker_core.engine.store.layout import Bools, Bytes, RecordHeads
+from broker_core.engine.store.layout import RecordHeads
 from broker_core.engine.store.record_columns import topic_of
 from broker_core.engine.store.record_heads import Groups, HeadScan
 from broker_core.native.library import installed
@@ -31,11 +28,11 @@ from broker_core.tools.search.expression import (
     Operator,
     verdict,
 )
-from broker_core.tools.search.facts import ORDERS, compare
+from broker_core.tools.search.facts import compare
 from broker_core.tools.search.fields import state_of_topic
 from broker_core.tools.search.needles import needles_of
 
-_COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
+_COLUMNS: dict[str, Callable[[RecordHeads], memoryview]] = {
     "queue": lambda heads: heads.queue_id,
     "offset": lambda heads: heads.queue_offset,
     "position": lambda heads: heads.physical_offset,
@@ -45,14 +42,29 @@ _COLUMNS: dict[str, Callable[[RecordHeads], npt.NDArray[Any]]] = {
     "stored": lambda heads: heads.store_ms,
     "reconsume": lambda heads: heads.reconsume,
 }
-_INT64_MAX = (1 << 63) - 1
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class Verdicts(NamedTuple):
-    """What is known of each record: ``sure`` where the filter holds, ``possible`` where it holds or may hold."""
+    """What is known of each record, a byte each: 1 in ``sure`` where the filter holds, in ``possible`` where it may hold."""
 
-    sure: Bools
-    possible: Bools
+    sure: bytes
+    possible: bytes
+
+
+def rows_of(marked: bytes) -> Iterator[int]:
+    """The rows with a 1."""
+    row = marked.find(1)
+    while row >= 0:
+        yield row
+        row = marked.find(1, row + 1)
+
+
+class _Known(NamedTuple):
+    """As `Verdicts`; the bytes of each are a number, because numbers have and, or, not."""
+
+    sure: int
+    possible: int
 
 
 @dataclass(slots=True)
@@ -102,61 +114,60 @@ class WindowFilter:
         topics: Shared by all windows of a search.
     """
 
-    def __init__(self, data: Bytes, heads: RecordHeads, topics: TopicVerdicts) -> None:
+    def __init__(self, data: memoryview, heads: RecordHeads, topics: TopicVerdicts) -> None:
         self._data = data
         self._heads = heads
         self._topics = topics
         self._scan = HeadScan(installed())
+        self._every = _number(b"\x01" * len(heads))
         self._by_topic: Groups | None = None
-        self._is_plain: Bools | None = None
+        self._plain_rows: int | None = None
         self._look_at_bytes = False
 
     def verdicts(self, expression: Expression) -> Verdicts:
-        by_heads = self.by_heads(expression)
-        open_rows = by_heads.possible & ~by_heads.sure
-        if not open_rows.any():
-            return by_heads
-        self._look_at_bytes = True
-        by_bytes = self._of(expression, open_rows)
-        sure = by_heads.sure | (by_bytes.sure & open_rows)
-        return Verdicts(sure, sure | (by_bytes.possible & open_rows))
+        sure, possible = self._of(expression, self._every)
+        open_rows = possible & ~sure
+        if open_rows:
+            self._look_at_bytes = True
+            by_bytes = self._of(expression, open_rows)
+            sure |= by_bytes.sure & open_rows
+            possible = sure | (by_bytes.possible & open_rows)
+        return Verdicts(self._marked(sure), self._marked(possible))
 
-    def by_heads(self, expression: Expression) -> Verdicts:
-        """Verdicts by the heads alone."""
-        self._look_at_bytes = False
-        return self._of(expression, np.ones(len(self._heads), dtype=np.bool_))
+    def _marked(self, rows: int) -> bytes:
+        return rows.to_bytes(len(self._heads), "little")
 
     # ---- logic ---------------------------------------------------------------------------------------------------------
 
-    def _of(self, expression: Expression, rows: Bools) -> Verdicts:
+    def _of(self, expression: Expression, rows: int) -> _Known:
         """Verdicts that are right in ``rows`` and undefined elsewhere."""
         match expression:
             case Comparison():
                 return self._comparison(expression, rows)
             case NotCondition(item):
                 sure, possible = self._of(item, rows)
-                return Verdicts(~possible, ~sure)
+                return _Known(self._every & ~possible, self._every & ~sure)
             case EveryCondition(items):
-                sure, possible = rows.copy(), rows.copy()
+                sure = possible = rows
                 for item in items:
-                    if not possible.any():
+                    if not possible:
                         break
                     found = self._of(item, possible)
                     sure &= found.sure
                     possible &= found.possible
-                return Verdicts(sure & possible, possible)
+                return _Known(sure & possible, possible)
             case AnyCondition(items):
-                sure, possible = np.zeros_like(rows), np.zeros_like(rows)
+                sure = possible = 0
                 for item in items:
                     left = rows & ~sure
-                    if not left.any():
+                    if not left:
                         break
                     found = self._of(item, left)
                     sure |= found.sure & left
                     possible |= found.possible & left
-                return Verdicts(sure, possible | sure)
+                return _Known(sure, possible | sure)
 
-    def _comparison(self, comparison: Comparison, rows: Bools) -> Verdicts:
+    def _comparison(self, comparison: Comparison, rows: int) -> _Known:
         name = comparison.field.name
         if name in _COLUMNS:
             return self._column(comparison, _COLUMNS[name](self._heads))
@@ -166,86 +177,98 @@ class WindowFilter:
                 return verdicts
             # The bytes may decide what the topic does not.
             return self._narrowed(comparison, verdicts, rows)
-        return self._narrowed(comparison, self._unknown(), rows)
-
-    def _unknown(self) -> Verdicts:
-        count = len(self._heads)
-        return Verdicts(np.zeros(count, dtype=np.bool_), np.ones(count, dtype=np.bool_))
+        return self._narrowed(comparison, _Known(0, self._every), rows)
 
     # ---- heads ---------------------------------------------------------------------------------------------------------
 
-    def _column(self, comparison: Comparison, column: npt.NDArray[Any]) -> Verdicts:
-        holds = _holds(comparison, column)
+    def _between(self, column: memoryview, borders: Iterable[int]) -> int:
+        return _number(self._scan.between(column, borders))
+
+    def _column(self, comparison: Comparison, column: memoryview) -> _Known:
+        holds = self._between(column, _borders(comparison))
         if comparison.field.name != "body_bytes":
-            return Verdicts(holds, holds)
+            return _Known(holds, holds)
         plain = self._plain()
-        return Verdicts(holds & plain, holds | ~plain)
+        return _Known(holds & plain, holds | (self._every & ~plain))
 
-    def _plain(self) -> Bools:
+    def _plain(self) -> int:
         """Rows whose body is not compressed."""
-        if self._is_plain is None:
-            self._is_plain = (self._heads.sys_flag & COMPRESSED) == 0
-        return self._is_plain
+        if self._plain_rows is None:
+            self._plain_rows = self._every & ~_number(self._scan.with_bits(self._heads.sys_flag, COMPRESSED))
+        return self._plain_rows
 
-    def _topic(self, comparison: Comparison) -> Verdicts:
+    def _topic(self, comparison: Comparison) -> _Known:
         heads = self._heads
         if self._by_topic is None:
             self._by_topic = self._scan.groups(self._data, heads.topic_position, heads.topic_bytes)
-        verdicts = [self._topics.of(comparison, topic_of(self._data, heads, row)) for row in self._by_topic.firsts.tolist()]
-        sure, possible = np.array([one is True for one in verdicts]), np.array([one is not False for one in verdicts])
-        return Verdicts(sure[self._by_topic.of_row], possible[self._by_topic.of_row])
+        firsts, of_row = self._by_topic
+        verdicts = [self._topics.of(comparison, topic_of(self._data, heads, row)) for row in firsts]
+        holding = _around(group for group, one in enumerate(verdicts) if one is True)
+        possibly = _around(group for group, one in enumerate(verdicts) if one is not False)
+        sure = self._between(of_row, holding)
+        return _Known(sure, sure if possibly == holding else self._between(of_row, possibly))
 
     # ---- bytes ---------------------------------------------------------------------------------------------------------
 
-    def _narrowed(self, comparison: Comparison, verdicts: Verdicts, rows: Bools) -> Verdicts:
+    def _narrowed(self, comparison: Comparison, verdicts: _Known, rows: int) -> _Known:
         """Verdicts of a comparison that the heads leave open, narrowed by the bytes if that is allowed and helps."""
         needles = needles_of(comparison) if self._look_at_bytes else None
         if needles is None:
             return verdicts
-        open_rows = rows & verdicts.possible & ~verdicts.sure
+        sure, possible = verdicts
+        open_rows = rows & possible & ~sure
         if needles.in_body:
             open_rows &= self._plain()
-        if not open_rows.any():
+        if not open_rows:
             return verdicts
-        found = np.zeros(len(rows), dtype=np.bool_)
+        found = 0
         for needle in needles.any_of:
             found |= self._with_bytes(needle, open_rows & ~found, in_body=needles.in_body)
         if needles.positions:
-            found |= np.isin(self._heads.physical_offset, np.array(needles.positions, dtype=np.int64))
-        sure, possible = verdicts.sure.copy(), verdicts.possible.copy()
+            found |= self._between(self._heads.physical_offset, _around(needles.positions))
+        with_bytes, without = open_rows & found, open_rows & ~found
         if needles.is_opposite:
-            sure[open_rows & ~found] = True
-            if needles.is_exact:
-                possible[open_rows & found] = False
-        else:
-            possible[open_rows & ~found] = False
-            if needles.is_exact:
-                sure[open_rows & found] = True
-        return Verdicts(sure, possible)
+            return _Known(sure | without, possible & ~with_bytes if needles.is_exact else possible)
+        return _Known(sure | with_bytes if needles.is_exact else sure, possible & ~without)
 
-    def _with_bytes(self, needle: bytes, rows: Bools, *, in_body: bool) -> Bools:
+    def _with_bytes(self, needle: bytes, rows: int, *, in_body: bool) -> int:
         """Which of some rows hold given bytes, in the body or anywhere in the record."""
         heads = self._heads
-        starts = heads.body_position if in_body else heads.position
-        ends = starts + (heads.body_bytes if in_body else heads.size)
         if not needle:
-            return rows.copy()
-        found = np.zeros(len(rows), dtype=np.bool_)
-        picked = np.flatnonzero(rows)
-        found[picked] = self._scan.which_hold(self._data, starts[picked], ends[picked], needle)
-        return found
+            return rows
+        marked = bytearray(self._marked(rows))
+        places = (heads.body_position, heads.body_bytes) if in_body else (heads.position, heads.size)
+        self._scan.narrow(self._data, *places, needle, marked)
+        return _number(marked)
 
 
-def _holds(comparison: Comparison, column: npt.NDArray[Any]) -> Bools:
-    """An exact comparison of a column of whole numbers."""
-    literals = [value for value in comparison.values if isinstance(value, int) and abs(value) <= _INT64_MAX]
-    beyond = [value for value in comparison.values if isinstance(value, int) and abs(value) > _INT64_MAX]
+def _number(marked: bytes | bytearray) -> int:
+    return int.from_bytes(marked, "little")
+
+
+def _borders(comparison: Comparison) -> Iterable[int]:
+    """Between which numbers an exact comparison of whole numbers holds, as `HeadScan.between` takes them."""
+    values = [value for value in comparison.values if isinstance(value, int)]
     match comparison.operator:
         case Operator.EQUAL | Operator.IN:
-            return np.isin(column, np.array(literals, dtype=np.int64))
+            return _around(values)
         case Operator.NOT_EQUAL:
-            return np.isin(column, np.array(literals, dtype=np.int64), invert=True)
-        case operator:
-            if beyond:
-                return np.full(len(column), bool(ORDERS[operator](0, beyond[0])))
-            return np.asarray(ORDERS[operator](column, np.int64(literals[0])), dtype=np.bool_)
+            return _around(values, outside=True)
+        case Operator.LESS:
+            borders = [_INT64_MIN, values[0]]
+        case Operator.LESS_OR_EQUAL:
+            borders = [_INT64_MIN, values[0] + 1]
+        case Operator.GREATER:
+            borders = [values[0] + 1]
+        case _:
+            borders = [values[0]]
+    return [max(border, _INT64_MIN) for border in borders if border <= _INT64_MAX]
+
+
+def _around(numbers: Iterable[int], *, outside: bool = False) -> list[int]:
+    """Borders around some numbers, or with ``outside`` around all others; of an even count the last range has an end."""
+    borders = {_INT64_MIN} if outside else set()
+    for number in set(numbers):
+        if _INT64_MIN <= number <= _INT64_MAX:
+            borders ^= {number, number + 1}
+    return sorted(borders - {_INT64_MAX + 1})

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from broker_core.engine.store.index_keys import key_hash
-from broker_core.engine.store.index_layout import items_of, slots_of
+from broker_core.engine.store.index_layout import IndexItems, slot_at
 from broker_core.engine.store.inspection.index_check import LoadedIndex, load_index
 
 Range = tuple[int, int]
@@ -59,10 +59,10 @@ def _is_usable(file: LoadedIndex) -> bool:
     header = file.header
     if header is None or file.slots <= 0 or header.next_item <= 1:
         return False
-    items = items_of(file.data, file.slots)
+    items = IndexItems(file.data, file.slots)
     if header.next_item > len(items):
         return False
-    first, last = (int(items[item]["physical_offset"]) for item in (1, header.next_item - 1))
+    first, last = items[1].physical_offset, items[header.next_item - 1].physical_offset
     return (first, last) == (header.begin_offset, header.end_offset)
 
 
@@ -83,16 +83,16 @@ def _gaps(files: list[LoadedIndex], log_start: int, log_end: int) -> list[Range]
 
 def _chain(file: LoadedIndex, value: int) -> list[int] | None:
     """Physical offsets under a hash; None when the chain is damaged."""
-    items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
+    items = IndexItems(file.data, file.slots)
     found: list[int] = []
-    number = int(slots[value % file.slots])
+    number = slot_at(file.data, value % file.slots)
     newest = len(items)
     for _ in range(_CHAIN_MAX):
         if number == 0:
             return found
         if not 0 < number < newest:
             return None
-        item_hash, physical, _seconds, previous = items[number].tolist()
+        item_hash, physical, _seconds, previous = items[number]
         if item_hash % file.slots != value % file.slots:
             return None
         if item_hash == value:

@@ -30,7 +30,7 @@ from broker_core.tools.search.columns import may_match
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.gone import Gone
 from broker_core.tools.search.keys import KeyIndex, Range
-from broker_core.tools.search.queues import Queues, QueueSpan
+from broker_core.tools.search.queues import Queues, QueueSpan, unit_of
 from broker_core.tools.search.store_times import file_times, narrowed_span, narrowed_to_files, time_at
 
 QUEUE_SHARE_MAX = 0.25
@@ -234,8 +234,8 @@ class Planner:
         return start, max(start, end)
 
     def _place_of(self, span: QueueSpan, offset: int) -> int:
-        units = self.queues.units(span.topic, span.queue_id, offset, 1)
-        return int(units[0]["physical_offset"]) if len(units) and int(units[0]["record_bytes"]) > 0 else -1
+        unit = unit_of(self.queues, span, offset)
+        return unit.physical_offset if unit is not None and unit.record_bytes > 0 else -1
 
     def _messages_in(self, ranges: list[Range]) -> int:
         """Approximate number of messages in parts of the log, as if all had one size."""

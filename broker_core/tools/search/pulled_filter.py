@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from broker_core.engine.store.layout import answer_records
-from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
+from broker_core.tools.search.columns import TopicVerdicts, WindowFilter, rows_of
 from broker_core.tools.search.expression import Expression
 
 FEW_RECORDS = 8
@@ -33,7 +31,4 @@ class PulledFilter:
         heads = answer_records(buffer)
         if heads.size.tolist() != list(map(len, records)):
             return every
-        data = np.frombuffer(buffer, dtype=np.uint8)
-        possible = WindowFilter(data, heads, self._topics).verdicts(self._expression).possible
-        found: list[int] = np.flatnonzero(possible).tolist()
-        return found
+        return list(rows_of(WindowFilter(memoryview(buffer), heads, self._topics).verdicts(self._expression).possible))

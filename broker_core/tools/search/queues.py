@@ -6,17 +6,22 @@ disk yet, so they are read through the store.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import numpy as np
-
 from broker_core.engine.store.config_file import ConfigFile
-from broker_core.engine.store.inspection.queue_reader import QueueReaders, Units, is_blank
-from broker_core.engine.store.layout import Int64s
+from broker_core.engine.store.consume_queue import UNIT, UNIT_BYTES
+from broker_core.engine.store.inspection.queue_reader import QueueReaders
 from broker_core.engine.store.paths import StorePaths
-from broker_core.engine.store.record_columns import UNIT_TYPE
 from broker_core.errors import StoreError
+from broker_core.native import checks as k
+from broker_core.native.addresses import room
+from broker_core.native.calls import call
+from broker_core.native.heads import merge
+from broker_core.native.library import installed
+from broker_core.protocol.queue_unit import QueueUnit
 
 if TYPE_CHECKING:
     from broker_core.engine.store.message_store import MessageStore
@@ -39,7 +44,7 @@ class Queues(Protocol):
     def spans(self) -> list[QueueSpan]:
         """Every queue with all of its messages."""
 
-    def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
+    def units(self, topic: str, queue_id: int, offset: int, count: int) -> bytes:
         """Up to ``count`` units from ``offset`` on; fewer at the end, and when some are missing."""
 
     def named_topics(self) -> frozenset[str]:
@@ -56,9 +61,9 @@ class StoredQueues:
     def spans(self) -> list[QueueSpan]:
         return [QueueSpan(*key, reader.first, reader.end) for key, reader in sorted(self._readers.by_key.items())]
 
-    def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
+    def units(self, topic: str, queue_id: int, offset: int, count: int) -> bytes:
         reader = self._readers.get(topic, queue_id)
-        return np.empty(0, dtype=UNIT_TYPE) if reader is None else reader.units(offset, count)
+        return b"" if reader is None else reader.units(offset, count)
 
     def named_topics(self) -> frozenset[str]:
         """Topics in the table of topics, because the directory of one may be lost; empty when the table cannot be read."""
@@ -83,8 +88,8 @@ class LiveQueues:
         store = self._store
         return [QueueSpan(*key, store.min_offset(*key), store.stored_max_offset(*key)) for key in sorted(store.queues())]
 
-    def units(self, topic: str, queue_id: int, offset: int, count: int) -> Units:
-        return np.array(self._store.queue_units(topic, queue_id, offset, count), dtype=UNIT_TYPE)
+    def units(self, topic: str, queue_id: int, offset: int, count: int) -> bytes:
+        return b"".join([UNIT.pack(*unit) for unit in self._store.queue_units(topic, queue_id, offset, count)])
 
     def named_topics(self) -> frozenset[str]:
         """Empty, because opening the store completes the queues."""
@@ -92,6 +97,12 @@ class LiveQueues:
 
     def close(self) -> None:
         """Do nothing: no files are open."""
+
+
+def unit_of(queues: Queues, span: QueueSpan, offset: int) -> QueueUnit | None:
+    """One unit of a queue; None where it is missing."""
+    data = queues.units(span.topic, span.queue_id, offset, 1)
+    return QueueUnit._make(UNIT.unpack(data)) if data else None
 
 
 class QueueCursor:
@@ -103,7 +114,7 @@ class QueueCursor:
         """Messages so far whose unit is missing or out of order."""
         self._queues = queues
         self._next = span.first
-        self._places: Int64s = np.empty(0, dtype=np.int64)
+        self._places = room(0)
         self._reached = -1
 
     def next_place(self) -> int | None:
@@ -112,30 +123,37 @@ class QueueCursor:
             if self._next >= self.span.end:
                 return None
             self._fill()
-        return int(self._places[0])
+        return self._places[0]
 
-    def take_before(self, place: int) -> Int64s:
+    def take_before(self, place: int) -> memoryview:
         """Places of all messages before one in the log; ascending."""
         parts = []
         while (following := self.next_place()) is not None and following < place:
-            count = int(np.searchsorted(self._places, place))
+            count = bisect_left(self._places, place)
             parts.append(self._places[:count])
             self._places = self._places[count:]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        return parts[0] if len(parts) == 1 else memoryview(b"".join(parts)).cast("q")
 
     def _fill(self) -> None:
         count = min(UNITS_AT_A_TIME, self.span.end - self._next)
-        units = self._queues.units(self.span.topic, self.span.queue_id, self._next, count)
-        if not len(units):
+        data = self._queues.units(self.span.topic, self.span.queue_id, self._next, count)
+        if not data:
             self.holes += count
             self._next += count
             return
-        self._next += len(units)
-        units = units[~is_blank(units)]
-        places = units["physical_offset"].astype(np.int64)
-        highest = np.maximum.accumulate(np.concatenate(([self._reached], places)))[:-1]
-        good = (units["record_bytes"] > 0) & (places > highest)
-        self.holes += int(np.count_nonzero(~good))
-        self._places = places[good]
+        units, state = len(data) // UNIT_BYTES, array("q", bytes(8 * k.STATE_COLUMNS))
+        self._next += units
+        places, state[k.UNITS], state[k.REACHED] = room(units), units, self._reached
+        self._places = places[: call(installed(), k.unit_places, state, data, places)]
+        self.holes += state[k.BEYOND]
         if len(self._places):
-            self._reached = int(self._places[-1])
+            self._reached = self._places[-1]
+
+
+def merged(parts: list[memoryview]) -> memoryview:
+    """Ascending places of several queues as one column, each place once."""
+    while len(parts) > 1:
+        one, other = parts.pop(0), parts.pop(0)
+        both = room(len(one) + len(other))
+        parts.append(both[: call(installed(), merge, one, len(one), other, len(other), both)])
+    return parts[0]

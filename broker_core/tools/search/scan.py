@@ -11,31 +11,30 @@ from __future__ import annotations
 
 import mmap
 import time
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from broker_core.counted import counted
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.engine.store.known_names import stored_names
-from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads, records_at
+from broker_core.engine.store.layout import RecordHeads, records_at
 from broker_core.engine.store.ownership import check_directory
 from broker_core.errors import RecordError, UsageError
 from broker_core.protocol.message.model import StoredMessage
 from broker_core.protocol.message.record import FILLER, MAGIC_BLANK, decode_record
 from broker_core.protocol.retry_names import NOTHING_KNOWN, KnownNames
 from broker_core.shortage import shortage_text
-from broker_core.tools.search.columns import TopicVerdicts, WindowFilter
+from broker_core.tools.search.columns import TopicVerdicts, WindowFilter, rows_of
 from broker_core.tools.search.expression import Expression
 from broker_core.tools.search.facts import MessageFacts, matches
 from broker_core.tools.search.light_topics import told_by_records
 from broker_core.tools.search.plan import Plan, Planner, doubt_of
-from broker_core.tools.search.queues import LiveQueues, QueueCursor, Queues, StoredQueues
+from broker_core.tools.search.queues import LiveQueues, QueueCursor, Queues, QueueSpan, StoredQueues, merged, unit_of
 from broker_core.tools.search.results import (
     FINDINGS_MAX,
     STEP_BYTES_MAX,
@@ -162,10 +161,9 @@ class StoreSearch:
 
     def tags_code(self, message: StoredMessage) -> int | None:
         """Third field of a message's queue unit; None when its queue has no such unit. Only during the search."""
-        units = self._queues.units(message.topic, message.queue_id, message.queue_offset, 1)
-        if not len(units) or int(units[0]["physical_offset"]) != message.physical_offset:
-            return None
-        return int(units[0]["tags_code"])
+        offset = message.queue_offset
+        unit = unit_of(self._queues, QueueSpan(message.topic, message.queue_id, offset, offset + 1), offset)
+        return None if unit is None or unit.physical_offset != message.physical_offset else unit.tags_code
 
     def _is_over(self) -> bool:
         return self._is_cancelled or (self._limit is not None and self._counts.found >= self._limit)
@@ -219,7 +217,7 @@ class StoreSearch:
             by_file.setdefault(place - place % max(self._log.file_bytes, 1), []).append(place)
         for base, named in by_file.items():
             scanned, is_there = self._counts.scanned, self._log.mapped(base) is not None
-            yield self._at(base, np.array(named, dtype=np.int64))
+            yield self._at(base, memoryview(array("q", named)))
             if is_there:
                 self._counts.unreadable += len(named) - (self._counts.scanned - scanned)
 
@@ -232,20 +230,18 @@ class StoreSearch:
             first = min(starts)
             base = first - first % self._log.file_bytes
             stop = min(first + _SPAN_BYTES, base + self._log.file_bytes)
-            places = np.unique(np.concatenate([cursor.take_before(stop) for cursor in cursors]))
-            places = places[places >= self._log.min_offset]
+            places = merged([cursor.take_before(stop) for cursor in cursors])
+            places = places[bisect_left(places, self._log.min_offset) :]
             if len(places):
                 scanned = self._counts.scanned
                 yield self._at(base, places)
                 self._counts.missing += len(places) - (self._counts.scanned - scanned)
         self._counts.missing += sum(cursor.holes for cursor in cursors)
 
-    def _at(self, base: int, places: Int64s) -> Iterator[Hit]:
+    def _at(self, base: int, places: memoryview) -> Iterator[Hit]:
         mapped = self._log.mapped(base)
-        if mapped is None:
-            return
-        heads = records_at(mapped, base, places - base)
-        yield from self._hits(mapped, np.frombuffer(mapped, dtype=np.uint8), heads)
+        if mapped is not None:
+            yield from self._hits(mapped, memoryview(mapped), records_at(mapped, base, places))
 
     def _of_log(self, start: int, end: int) -> Iterator[Iterator[Hit]]:
         for window in self._log.windows(start, end, check_bodies=False):
@@ -262,7 +258,7 @@ class StoreSearch:
 
     # ---- hits ----------------------------------------------------------------------------------------------------------
 
-    def _hits(self, buffer: mmap.mmap, data: Bytes, heads: RecordHeads) -> Iterator[Hit]:
+    def _hits(self, buffer: mmap.mmap, data: memoryview, heads: RecordHeads) -> Iterator[Hit]:
         """Hits of a window; its messages count as scanned when all of it was read, or when it ends early."""
         self._breathe()
         if not len(heads):
@@ -270,15 +266,14 @@ class StoreSearch:
         sure, possible = WindowFilter(data, heads, self._topics).verdicts(self._expression)
         self._breathe()
         before = self._counts.scanned
-        rows = np.flatnonzero(possible)
-        columns = (rows, heads.position[rows], heads.size[rows], sure[rows])
-        for count, (row, position, size, is_sure) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        for count, row in enumerate(rows_of(possible)):
             if count % _DECODED_BETWEEN_BREATHS == 0:
                 self._breathe()
                 if self._is_cancelled:
                     return
             self._counts.scanned = before + row + 1
-            hit = self._hit(buffer[position : position + size], is_sure=is_sure)
+            position = heads.position[row]
+            hit = self._hit(buffer[position : position + heads.size[row]], is_sure=bool(sure[row]))
             if hit is not None:
                 self._counts.found += 1
                 yield hit
@@ -372,7 +367,7 @@ def _behind_queues(log: LogReader, queues: Queues) -> int | None:
     for span in queues.spans():
         if span.end == span.first:
             continue
-        units = queues.units(span.topic, span.queue_id, span.end - 1, 1)
-        if len(units) and int(units[0]["record_bytes"]) > 0:
-            ends.append(int(units[0]["physical_offset"]) + int(units[0]["record_bytes"]))
+        unit = unit_of(queues, span, span.end - 1)
+        if unit is not None and unit.record_bytes > 0:
+            ends.append(unit.physical_offset + unit.record_bytes)
     return max((end for end in ends if end > log.min_offset), default=None)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from broker_core.engine.store.inspection.log_reader import LogReader
 from broker_core.protocol.message.record import MAGIC_V1, MAGIC_V2, SIZE_AND_MAGIC, SMALLEST_RECORD, store_timestamp_ms
 from broker_core.tools.search.bounds import Interval
-from broker_core.tools.search.queues import Queues, QueueSpan
+from broker_core.tools.search.queues import Queues, QueueSpan, unit_of
 
 _TIMESTAMP_BYTES = 76
 """Bytes from the start of a record to the end of STORETIMESTAMP, with an IPv6 host before it."""
@@ -66,8 +66,7 @@ def _first_offset(log: LogReader, queues: Queues, span: QueueSpan, is_reached: C
 
 def _time_of(log: LogReader, queues: Queues, span: QueueSpan, offset: int) -> int | None:
     """Store time of a message, -1 for an expired one; None without a record."""
-    units = queues.units(span.topic, span.queue_id, offset, 1)
-    if not len(units) or not int(units[0]["record_bytes"]):
+    unit = unit_of(queues, span, offset)
+    if unit is None or not unit.record_bytes:
         return None
-    place = int(units[0]["physical_offset"])
-    return -1 if place < log.min_offset else time_at(log, place)
+    return -1 if unit.physical_offset < log.min_offset else time_at(log, unit.physical_offset)

@@ -9,17 +9,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from broker_core.engine.store.consume_queue import UNIT
 from broker_core.engine.store.consume_queue_ext import ADDRESS_MAX
-from broker_core.engine.store.index_layout import items_of
+from broker_core.engine.store.index_layout import IndexItems
 from broker_core.engine.store.inspection.config_check import read_configs
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.index_check import ENTRIES_AT_A_TIME, load_index
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.inspection.message_lines import MessageLines
 from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, is_blank
-from broker_core.engine.store.record_columns import QueueGroup, queue_groups, runs_of_queue, unit_codes
+from broker_core.engine.store.record_columns import queue_runs, topics_of, unit_codes
 from broker_core.protocol.delay_levels import DelayLevels
 
 Row = dict[str, Any]
@@ -42,30 +41,27 @@ def dump_messages(
         for window in log.windows():
             findings += log.findings
             log.findings.clear()
-            groups = list(queue_groups(window.data, window.heads))
-            codes = unit_codes(window.data, window.heads, levels).codes
-            groups = [group for group in groups if topic is None or group.key[0] == topic]
-            for group in groups:
-                _take_unit_codes(window, group, readers, codes)
-            yield from lines.of_window(window, groups, codes)
+            data, heads = window.data, window.heads
+            codes = unit_codes(data, heads, levels).codes
+            topics = {row: name for row, name in enumerate(topics_of(data, heads)) if topic in (None, name)}
+            _take_unit_codes(window, topic, readers, codes)
+            yield from lines.of_window(window, topics, codes)
         findings += log.findings
     finally:
         log.close()
         readers.close()
 
 
-def _take_unit_codes(
-    window: CheckedWindow, group: QueueGroup, readers: QueueReaders, codes: np.typing.NDArray[np.int64]
-) -> None:
-    """Replace computed tags codes by those of the queue's existing units."""
-    reader = readers.get(*group.key)
-    if reader is None:
-        return
-    for rows in runs_of_queue(window.heads, group):
-        units = reader.units(int(window.heads.queue_offset[rows[0]]), len(rows))
-        found = rows[: len(units)]
-        same = units["physical_offset"] == window.heads.physical_offset[found]
-        codes[found[same]] = units["tags_code"][same]
+def _take_unit_codes(window: CheckedWindow, topic: str | None, readers: QueueReaders, codes: memoryview) -> None:
+    """Replace computed tags codes by those of existing units."""
+    for run in queue_runs(window.data, window.heads, codes):
+        reader = readers.get(*run.key) if topic in (None, run.key[0]) else None
+        units = reader.units(run.first, len(run.rows)) if reader is not None else b""
+        if units == run.units[: len(units)]:
+            continue
+        for row, (physical, _, code) in zip(run.rows, UNIT.iter_unpack(units), strict=False):
+            if physical == window.heads.physical_offset[row]:
+                codes[row] = code
 
 
 def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
@@ -76,9 +72,9 @@ def dump_queues(root: Path, topic: str | None) -> Iterator[Row]:
             continue
         reader = readers.by_key[key]
         for start, units in reader.blocks():
-            shown = (units["record_bytes"] > 0) & ~is_blank(units)
-            for row in np.flatnonzero(shown).tolist():
-                physical, size, code = units[row].tolist()
+            for row, (physical, size, code) in enumerate(UNIT.iter_unpack(units)):
+                if size <= 0 or is_blank(physical, size):
+                    continue
                 unit: Row = {
                     "topic": key[0], "queueId": key[1], "queueOffset": start + row,
                     "physicalOffset": physical, "size": size, "tagsCode": code,
@@ -106,9 +102,9 @@ def dump_index(
             continue
         if not file.slots:
             continue
-        items = items_of(file.data, file.slots)
+        items = IndexItems(file.data, file.slots)
         for start in range(1, file.items, ENTRIES_AT_A_TIME):
-            for row, values in enumerate(items[start : min(start + ENTRIES_AT_A_TIME, file.items)].tolist()):
+            for row, values in enumerate(items.between(start, min(start + ENTRIES_AT_A_TIME, file.items))):
                 item_hash, physical, seconds, previous = values
                 if topic is not None and _topic_at(log, physical) != topic:
                     continue

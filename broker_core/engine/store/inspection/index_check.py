@@ -10,25 +10,25 @@ Source: docs/spec/store.md §5.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from mmap import mmap
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from broker_core.engine.store.file_map import map_file
 from broker_core.engine.store.index_file import HEADER_BYTES, ITEM_BYTES, SLOT_BYTES, IndexHeader, index_files
 from broker_core.engine.store.index_keys import KeyReader, key_hash, record_keys
-from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
+from broker_core.engine.store.index_layout import IndexItem, IndexItems, slot_at, slot_count
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
 from broker_core.engine.store.paths import StorePaths
+from broker_core.engine.store.record_columns import properties_of, topic_of
 from broker_core.native import items as k
 from broker_core.native.calls import call
-from broker_core.native.keys import HASH, KEY_COLUMNS, OFFSET, STORE_MS
 from broker_core.native.library import installed
+from broker_core.platform import memory
 
 ENTRIES_AT_A_TIME = 1_024
 """Few, because most items are skipped unread."""
@@ -52,14 +52,13 @@ class LoadedIndex:
     root: Path
     path: Path
     slots: int = 0
-    data: npt.NDArray[np.uint8] = field(init=False)
+    data: bytes | mmap = field(init=False)
     header: IndexHeader | None = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.path.stat().st_size
-        mapped = map_file(self.path) if size else b""
-        self.data = np.frombuffer(mapped, dtype=np.uint8)
-        self.header = IndexHeader.decode(self.data[:HEADER_BYTES].tobytes()) if size >= HEADER_BYTES else None
+        self.data = map_file(self.path) if size else b""
+        self.header = IndexHeader.decode(self.data[:HEADER_BYTES]) if size >= HEADER_BYTES else None
         self.slots = slot_count(self.data)
 
     @property
@@ -67,12 +66,12 @@ class LoadedIndex:
         """Number of items in use within the file, the unused first one included."""
         if self.header is None or not self.slots:
             return 1
-        return min(self.header.next_item, len(items_of(self.data, self.slots)))
+        return min(self.header.next_item, len(IndexItems(self.data, self.slots)))
 
     @property
     def is_full(self) -> bool:
         """Whether the next item needs a further file."""
-        return self.items >= len(items_of(self.data, self.slots))
+        return self.items >= len(IndexItems(self.data, self.slots))
 
     def find(self, position: int, text: str) -> StoreFinding:
         return StoreFinding(str(self.path.relative_to(self.root)), position, text)
@@ -106,14 +105,14 @@ def check_file(file: LoadedIndex, log: LogReader) -> Iterator[StoreFinding]:
     if not file.slots:
         yield file.find(0, f"no number of slots fits the header ({header}): header, items or slots are damaged")
         return
-    items = items_of(file.data, file.slots)
+    items = IndexItems(file.data, file.slots)
     if header.next_item > len(items):
         yield file.find(36, f"the header counts {header.next_item - 1:,} items; the file holds {len(items) - 1:,}")
-    for position, name, value, item, column in (
-        (16, "first", header.begin_offset, 1, "physical_offset"),
-        (24, "last", header.end_offset, file.items - 1, "physical_offset"),
+    for position, name, value, item in (
+        (16, "first", header.begin_offset, 1),
+        (24, "last", header.end_offset, file.items - 1),
     ):
-        if (found := int(items[item][column])) != value:
+        if (found := items[item].physical_offset) != value:
             yield file.find(position, f"the header's {name} physical offset is {value:,}; item {item:,} has {found:,}")
     if header.begin_ms > header.end_ms and not _has_times_of_records(header, log):
         yield file.find(0, f"the header's first store time {header.begin_ms} is behind its last, {header.end_ms}")
@@ -130,37 +129,35 @@ def _has_times_of_records(header: IndexHeader, log: LogReader) -> bool:
 
 
 def _check_chains(file: LoadedIndex, header: IndexHeader) -> Iterator[StoreFinding]:
-    library = installed()
-    state, newest = np.zeros(k.STATE_COLUMNS, dtype=np.int64), np.zeros(file.slots, dtype=np.int64)
-    state[[k.SLOTS, k.KEY, k.NEXT, k.LAST_OFFSET]] = file.slots, 1, file.items, -1
-    items, slots = items_of(file.data, file.slots), slots_of(file.data, file.slots)
+    library, items = installed(), IndexItems(file.data, file.slots)
+    state, newest = array("q", bytes(8 * k.STATE_COLUMNS)), memoryview(memory.anonymous(8 * file.slots)).cast("q")
+    state[k.SLOTS], state[k.KEY], state[k.NEXT], state[k.LAST_OFFSET] = file.slots, 1, file.items, -1
     while number := call(library, k.check_items, state, file.data, newest):
-        yield from _item_faults(file, number, items[number].tolist(), int(state[k.EXPECTED]), int(state[k.LAST_OFFSET]))
-        state[k.LAST_OFFSET] = items[number]["physical_offset"]
-    for slot in np.flatnonzero(slots != newest).tolist():
-        if _newest_counted(file, int(slots[slot])) == newest[slot]:
+        yield from _item_faults(file, number, items[number], state[k.EXPECTED], state[k.LAST_OFFSET])
+        state[k.LAST_OFFSET] = items[number].physical_offset
+    while behind := call(library, k.check_slots, state, file.data, newest):
+        named, expected = slot_at(file.data, behind - 1), newest[behind - 1]
+        if _newest_counted(file, named) == expected:
             continue
-        text = f"slot {slot:,} names item {slots[slot]:,}; the newest one of its chain is {newest[slot]:,}"
-        yield file.find(HEADER_BYTES + slot * SLOT_BYTES, text)
-    used = int(np.count_nonzero(newest))
+        text = f"slot {behind - 1:,} names item {named:,}; the newest one of its chain is {expected:,}"
+        yield file.find(HEADER_BYTES + (behind - 1) * SLOT_BYTES, text)
+    used = state[k.USED_SLOTS]
     if used != header.used_slots:
         yield file.find(32, f"the header counts {header.used_slots:,} used slots; there are {used:,}")
 
 
 def _newest_counted(file: LoadedIndex, item: int) -> int:
     """The newest item of a chain that the header counts; its writer adds items to their slots before it counts them."""
-    items = items_of(file.data, file.slots)
+    items = IndexItems(file.data, file.slots)
     while file.items <= item < len(items):
-        previous = int(items[item]["previous"])
+        previous = items[item].previous
         if previous >= item:
             return item
         item = previous
     return item
 
 
-def _item_faults(
-    file: LoadedIndex, number: int, item: tuple[int, int, int, int], expected: int, last_offset: int
-) -> Iterator[StoreFinding]:
+def _item_faults(file: LoadedIndex, number: int, item: IndexItem, expected: int, last_offset: int) -> Iterator[StoreFinding]:
     """What is wrong with an item, of three things."""
     key_hash, physical, _, previous = item
     if key_hash < 0:
@@ -184,11 +181,11 @@ def entries(files: list[LoadedIndex], *, first_item: int = 1) -> Iterator[IndexE
     for file_number, file in enumerate(files):
         if not file.slots:
             continue
-        items = items_of(file.data, file.slots)
+        items = IndexItems(file.data, file.slots)
         pending: IndexEntry | None = None
         for start in range(1 if file_number else first_item, file.items, ENTRIES_AT_A_TIME):
-            block = items[start : min(start + ENTRIES_AT_A_TIME, file.items)]
-            for row, (item_hash, physical, seconds, _) in enumerate(block.tolist()):
+            block = items.between(start, min(start + ENTRIES_AT_A_TIME, file.items))
+            for row, (item_hash, physical, seconds, _) in enumerate(block):
                 if pending is not None and pending.physical_offset == physical:
                     pending.hashes.append(item_hash)
                     pending.seconds.append(seconds)
@@ -224,20 +221,16 @@ class IndexCheck:
         if self._matches(window):
             return
         heads, data = window.heads, window.data
-        columns = zip(
-            heads.physical_offset.tolist(), heads.sys_flag.tolist(), heads.store_ms.tolist(),
-            heads.topic_position.tolist(), heads.topic_bytes.tolist(),
-            heads.properties_position.tolist(), heads.properties_bytes.tolist(), strict=True,
-        )  # fmt: skip
-        for physical, sys_flag, store_ms, topic_at, topic_bytes, properties_at, properties_bytes in columns:
-            keys = record_keys(sys_flag, data[properties_at : properties_at + properties_bytes].tobytes())
+        columns = zip(heads.physical_offset, heads.sys_flag, heads.store_ms, strict=True)
+        for row, (physical, sys_flag, store_ms) in enumerate(columns):
+            keys = record_keys(sys_flag, properties_of(data, heads, row))
             if not keys and (self._entry is None or self._entry.physical_offset > physical):
                 continue
-            topic = data[topic_at : topic_at + topic_bytes].tobytes().decode("utf-8", "replace")
+            topic = topic_of(data, heads, row).decode("utf-8", "replace")
             yield from self._check_record(physical, [key_hash(topic, key) for key in keys], store_ms)
 
     def _matches(self, window: CheckedWindow) -> bool:
-        """Whether the next items are exactly those of a window's records, compared as arrays; they are skipped then.
+        """Whether the next items are exactly those of a window's records, compared by a kernel; they are skipped then.
 
         Not so if anything is odd (a file ends, a record is indexed twice, something is missing): such windows are checked
         record by record, which takes ten times as long.
@@ -245,24 +238,17 @@ class IndexCheck:
         entry, heads = self._entry, window.heads
         if entry is None or entry.file.header is None or not len(heads) or self._missing:
             return False
-        first = int(heads.position[0])
-        keys = self._keys.read(window.data.data[first : heads.end], int(heads.physical_offset[0]))
-        last_item = entry.first_item + len(keys)
-        if last_item > entry.file.items or not len(keys):
+        keys = self._keys.read(window.data[heads.position[0] : heads.end], heads.physical_offset[0])
+        last_item, file = entry.first_item + len(keys), entry.file
+        if last_item > file.items or not len(keys):
             return False
-        if keys.end != int(heads.physical_offset[-1] + heads.size[-1]) or entry.physical_offset < heads.physical_offset[0]:
+        if keys.end != heads.physical_offset[-1] + heads.size[-1] or entry.physical_offset < heads.physical_offset[0]:
             return False
-        items = items_of(entry.file.data, entry.file.slots)[entry.first_item : last_item]
-        found = np.frombuffer(keys.table, dtype=np.int64).reshape(-1, KEY_COLUMNS)
-        if (items["key_hash"] != found[:, HASH]).any() or (items["physical_offset"] != found[:, OFFSET]).any():
+        state, begin_ms = array("q", bytes(8 * k.STATE_COLUMNS)), entry.file.header.begin_ms
+        state[k.SLOTS], state[k.NEXT], state[k.BEGIN_MS], state[k.KEYS] = file.slots, entry.first_item, begin_ms, len(keys)
+        if begin_ms <= 0 or not call(installed(), k.has_items, keys.table, state, file.data):
             return False
-        begin_ms = entry.file.header.begin_ms
-        expected = np.clip((found[:, STORE_MS] - begin_ms) // 1000, 0, _SECONDS_MAX)
-        wrong = items["seconds"] != expected
-        wrong[0] &= entry.first_item > 1  # the first item of a file counts from the file before
-        if begin_ms <= 0 or wrong.any():
-            return False
-        self._entries = entries(self._files[self._files.index(entry.file) :], first_item=last_item)
+        self._entries = entries(self._files[self._files.index(file) :], first_item=last_item)
         self._entry = next(self._entries, None)
         return True
 

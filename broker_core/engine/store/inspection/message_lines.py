@@ -13,8 +13,6 @@ from zlib import crc32
 
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow
-from broker_core.engine.store.layout import Int64s
-from broker_core.engine.store.record_columns import QueueGroup
 from broker_core.errors import CodecError
 from broker_core.protocol.message.body import decompress_body
 from broker_core.protocol.message.model import HostAddress
@@ -36,21 +34,25 @@ class MessageLines:
         self._findings = findings
         self._hosts: dict[bytes, tuple[str, str]] = {}
 
-    def of_window(self, window: CheckedWindow, groups: list[QueueGroup], codes: Int64s) -> Iterator[str]:
-        """Lines of the records of ``groups``, in order of physical offset; ``codes`` has the tags codes of all records."""
-        topics: dict[int, str] = {}
-        for group in groups:
-            topics.update(dict.fromkeys(group.rows.tolist(), encode_basestring(group.topic.decode("utf-8", "replace"))))
-        heads, view = window.heads, window.data.data
-        rows = sorted(topics)
+    def of_window(self, window: CheckedWindow, topics: dict[int, str], codes: memoryview) -> Iterator[str]:
+        """Lines of records, in order of physical offset.
+
+        Args:
+            window: Their window.
+            topics: Topics of the rows that are shown, ascending.
+            codes: Tags codes of all records.
+        """
+        heads, buffer = window.heads, window.buffer
         columns = (
             heads.position, heads.size, heads.body_crc, heads.queue_id, heads.flag, heads.queue_offset, heads.physical_offset,
             heads.sys_flag, heads.born_ms, heads.store_ms, heads.reconsume, heads.prepared_offset, heads.body_position,
             heads.body_bytes, heads.properties_position, codes,
         )  # fmt: skip
-        for row, values in zip(rows, zip(*(column[rows].tolist() for column in columns), strict=True), strict=True):
+        names = {topic: encode_basestring(topic) for topic in set(topics.values())}
+        for row, topic in topics.items():
+            values = [column[row] for column in columns]
             position, size = values[:2]
-            yield self._line(topics[row], bytes(view[position : position + size]), *values)
+            yield self._line(names[topic], buffer[position : position + size], *values)
 
     def _line(  # noqa: PLR0917  the columns of a record, in a hot loop
         self,

@@ -14,23 +14,27 @@ the units of an earlier ``messageDelayLevel``.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
+from broker_core.engine.store.consume_queue import UNIT, UNIT_BYTES
 from broker_core.engine.store.consume_queue_ext import is_address, offset_of
 from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.inspection.finding import StoreFinding
 from broker_core.engine.store.inspection.log_reader import CheckedWindow, LogReader
-from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, Units, is_blank
-from broker_core.engine.store.layout import Bytes, Int64s, RecordHeads
+from broker_core.engine.store.inspection.queue_reader import QueueFileReader, QueueReaders, is_blank
+from broker_core.engine.store.layout import RecordHeads
 from broker_core.engine.store.queue_table import QueueKey, QueueManifest
-from broker_core.engine.store.record_columns import queue_groups, queue_units, runs_of_queue, unit_codes
+from broker_core.engine.store.record_columns import properties_of, queue_runs, topic_of, unit_codes
+from broker_core.native import checks as k
+from broker_core.native.calls import call
+from broker_core.native.library import installed
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.record import SIZE_AND_MAGIC, RecordParts
 from broker_core.protocol.names import LMQ_PREFIX, SCHEDULE_TOPIC
+from broker_core.protocol.queue_unit import QueueUnit
 
 _LEVEL_UNIT_MS = 1_000
 """Delays of levels are whole seconds."""
@@ -79,49 +83,51 @@ class QueueCheck:
         """Compare the records of a window with their units."""
         data, heads = window.data, window.heads
         codes, odd = unit_codes(data, heads, self.levels)
-        for group in queue_groups(data, heads):
-            for rows in runs_of_queue(heads, group):
-                expected = queue_units(heads, rows, codes)
-                yield from self._check_run(group.key, int(heads.queue_offset[rows[0]]), expected, self._miss)
+        for run in queue_runs(data, heads, codes):
+            yield from self._check_run(run.key, run.first, run.units, self._miss)
         yield from self._check_further(window, codes, odd)
 
     def _check_run(
-        self, key: QueueKey, offset: int, expected: Units, miss: Callable[[QueueKey, int, Units], None]
+        self, key: QueueKey, offset: int, expected: bytes, miss: Callable[[QueueKey, int, bytes], None]
     ) -> Iterator[StoreFinding]:
         """Compare the expected units from a queue offset on with the stored ones."""
         reader = self.readers.get(*key)
-        found = reader.units(offset, len(expected)) if reader else expected[:0]
-        wanted = expected[: len(found)]
-        if reader is not None and len(found):
-            same_place = (found["physical_offset"] == wanted["physical_offset"]) & (found["record_bytes"] != 0)
-            same_size = found["record_bytes"] == wanted["record_bytes"]
-            self._matched[key] = self._matched.get(key, 0) + int(same_place.sum())
-            for row in np.flatnonzero(same_place & (~same_size | (found["tags_code"] != wanted["tags_code"]))).tolist():
-                if same_size[row] and self._is_of_other_levels(key, found[row], wanted[row]):
-                    _count(self._other_levels, key, offset + row, wanted[row : row + 1])
-                else:
-                    yield from _differences(reader, offset + row, found[row], wanted[row])
-            lost = ~same_place & ((found["physical_offset"] < wanted["physical_offset"]) | (found["record_bytes"] <= 0))
-            for row in np.flatnonzero(lost).tolist():
-                miss(key, offset + row, wanted[row : row + 1])
+        found = reader.units(offset, len(expected) // UNIT_BYTES) if reader else b""
+        rows = len(found) // UNIT_BYTES
+        if reader is not None and found == expected[: len(found)]:
+            self._matched[key] = self._matched.get(key, 0) + rows
+        elif reader is not None:
+            lost = []
+            for row, (stored, wanted) in enumerate(zip(_units(found), _units(expected), strict=False)):
+                is_there, is_lost = _compared(stored, wanted)
+                self._matched[key] = self._matched.get(key, 0) + is_there
+                if is_lost:
+                    lost.append(row)
+                elif is_there and stored != wanted:
+                    if stored.record_bytes == wanted.record_bytes and self._is_of_other_levels(key, stored, wanted):
+                        _count(self._other_levels, key, offset + row, _part(expected, row, row + 1))
+                    else:
+                        yield from _differences(reader, offset + row, stored, wanted)
+            for row in lost:
+                miss(key, offset + row, _part(expected, row, row + 1))
         if len(expected) > len(found):
-            miss(key, offset + len(found), expected[len(found) :])
+            miss(key, offset + rows, expected[len(found) :])
 
-    def _is_of_other_levels(self, key: QueueKey, found: Units, wanted: Units) -> bool:
+    def _is_of_other_levels(self, key: QueueKey, found: QueueUnit, wanted: QueueUnit) -> bool:
         """Whether the unit of a delayed message has the due time of a level that is not one of the given ones."""
-        code, expected = int(found["tags_code"]), int(wanted["tags_code"])
+        code, expected = found.tags_code, wanted.tags_code
         if key[0] != SCHEDULE_TOPIC or is_address(code):
             return False
         return (code - expected) % _LEVEL_UNIT_MS == 0 and code >= expected - self.levels.delay_ms(key[1] + 1)
 
-    def _miss(self, key: QueueKey, queue_offset: int, expected: Units) -> None:
+    def _miss(self, key: QueueKey, queue_offset: int, expected: bytes) -> None:
         """Note records of a queue, from a queue offset on, that have no unit."""
-        known_from = self._first_known(key[0])
-        older = len(expected) if known_from is None else int((expected["physical_offset"] < known_from).sum())
-        _count(self._older, key, queue_offset, expected[:older])
-        _count(self._missing, key, queue_offset + older, expected[older:])
+        known_from, count = self._first_known(key[0]), len(expected) // UNIT_BYTES
+        older = count if known_from is None else sum(unit.physical_offset < known_from for unit in _units(expected))
+        _count(self._older, key, queue_offset, _part(expected, 0, older))
+        _count(self._missing, key, queue_offset + older, _part(expected, older, count))
 
-    def _miss_further(self, key: QueueKey, queue_offset: int, expected: Units) -> None:
+    def _miss_further(self, key: QueueKey, queue_offset: int, expected: bytes) -> None:
         _count(self._further, key, queue_offset, expected)
 
     def _first_known(self, topic: str) -> int | None:
@@ -131,17 +137,15 @@ class QueueCheck:
             self._known_from[topic] = min((start for start in starts if start is not None), default=None)
         return self._known_from[topic]
 
-    def _check_further(self, window: CheckedWindow, codes: Int64s, odd: list[int]) -> Iterator[StoreFinding]:
+    def _check_further(self, window: CheckedWindow, codes: memoryview, odd: list[int]) -> Iterator[StoreFinding]:
         """Check the further queues of multi-dispatch records, which are odd."""
         data, heads = window.data, window.heads
         for row in odd:
-            start = int(heads.properties_position[row])
-            properties = data[start : start + int(heads.properties_bytes[row])].tobytes()
             # Each unit once: a producer may name one twice, also the one that the record has by itself.
-            places = dict.fromkeys(further_queues(int(heads.queue_id[row]), properties))
+            places = dict.fromkeys(further_queues(heads.queue_id[row], properties_of(data, heads, row)))
             places.pop(_own_place(data, heads, row), None)
+            expected = UNIT.pack(heads.physical_offset[row], heads.size[row], codes[row])
             for topic, queue_id, offset in places:
-                expected = queue_units(heads, np.array([row]), codes)
                 yield from self._check_run((topic, queue_id), offset, expected, self._miss_further)
 
     # ---- second pass ---------------------------------------------------------------------------------------------------
@@ -212,24 +216,15 @@ class QueueCheck:
         return text, True
 
     def _check_units(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
-        in_log = 0
+        state = array("q", bytes(8 * k.STATE_COLUMNS))
+        state[k.REACHED], state[k.LOG_START], state[k.LOG_END] = -1, self.log.min_offset, self.log.end
         ahead: _Gap | None = None
-        previous = -1
         for start, units in reader.blocks():
-            physical = units["physical_offset"].astype(np.int64)
-            zero = units["record_bytes"] <= 0
-            used = np.flatnonzero(~zero & ~is_blank(units))
-            yield from _holes(reader, start, zero)
-            order = np.diff(physical[used], prepend=previous)
-            for row in used[order <= 0].tolist():
-                text = f"unit {start + row:,} points to {physical[row]:,}, which does not lie behind the unit before it"
-                yield StoreFinding(*reader.place(start + row), text)
-            previous = int(physical[used[-1]]) if len(used) else previous
-            beyond = used[physical[used] >= self.log.end]
-            if len(beyond):
-                first = ahead or _Gap(0, start + int(beyond[0]), int(physical[beyond[0]]))
-                ahead = first._replace(records=first.records + len(beyond))
-            in_log += int(((physical[used] >= self.log.min_offset) & (physical[used] < self.log.end)).sum())
+            beyond = state[k.BEYOND]
+            yield from _places_to_tell(reader, start, units, state)
+            if ahead is None and state[k.BEYOND] > beyond:
+                ahead = _Gap(0, start + state[k.FIRST_BEYOND], _unit_at(units, state[k.FIRST_BEYOND]).physical_offset)
+        ahead = ahead and ahead._replace(records=state[k.BEYOND])
         if ahead is not None:
             text = f"{ahead.records:,} units point behind the log's end at {self.log.end:,}"
             place = StoreFinding(*reader.place(ahead.queue_offset), f"{text}, the first to {ahead.physical_offset:,}")
@@ -237,15 +232,14 @@ class QueueCheck:
                 self._notes.append(place)  # the last records were lost whole; a torn one is damage
             else:
                 yield place
-        if in_log != self._matched.get(key, 0):
+        if state[k.IN_LOG] != self._matched.get(key, 0):
             yield from self._check_one_by_one(key, reader)
 
     def _check_one_by_one(self, key: QueueKey, reader: QueueFileReader) -> Iterator[StoreFinding]:
         """Find the units without a record; needed only if the numbers of units and of records differ."""
         for start, units in reader.blocks():
-            blank = is_blank(units)
-            for row, (physical, size, _) in enumerate(units.tolist()):
-                if size <= 0 or blank[row] or not self.log.min_offset <= physical < self.log.end:
+            for row, (physical, size, _) in enumerate(UNIT.iter_unpack(units)):
+                if size <= 0 or is_blank(physical, size) or not self.log.min_offset <= physical < self.log.end:
                     continue
                 parts = self.log.parts(physical)
                 if parts is None:
@@ -262,12 +256,30 @@ class QueueCheck:
                 yield StoreFinding(*reader.place(start + row), text)
 
 
-def _count(gaps: dict[QueueKey, _Gap], key: QueueKey, queue_offset: int, expected: Units) -> None:
+def _units(data: bytes) -> Iterator[QueueUnit]:
+    return map(QueueUnit._make, UNIT.iter_unpack(data))
+
+
+def _unit_at(units: bytes, number: int) -> QueueUnit:
+    return QueueUnit._make(UNIT.unpack_from(units, number * UNIT_BYTES))
+
+
+def _part(units: bytes, first: int, end: int) -> bytes:
+    return units[first * UNIT_BYTES : end * UNIT_BYTES]
+
+
+def _compared(stored: QueueUnit, wanted: QueueUnit) -> tuple[bool, bool]:
+    """Whether a stored unit names the expected record, and whether there is none for that record."""
+    is_there = stored.physical_offset == wanted.physical_offset and stored.record_bytes != 0
+    return is_there, not is_there and (stored.physical_offset < wanted.physical_offset or stored.record_bytes <= 0)
+
+
+def _count(gaps: dict[QueueKey, _Gap], key: QueueKey, queue_offset: int, expected: bytes) -> None:
     """Add records without a unit to a queue's gap."""
-    if not len(expected):
+    if not expected:
         return
-    known = gaps.get(key) or _Gap(0, queue_offset, int(expected["physical_offset"][0]))
-    gaps[key] = known._replace(records=known.records + len(expected))
+    known = gaps.get(key) or _Gap(0, queue_offset, _unit_at(expected, 0).physical_offset)
+    gaps[key] = known._replace(records=known.records + len(expected) // UNIT_BYTES)
 
 
 def _without_unit(gap: _Gap) -> str:
@@ -281,11 +293,9 @@ def _directory(key: QueueKey) -> str:
     return f"consumequeue/{key[0]}/{key[1]}"
 
 
-def _own_place(data: Bytes, heads: RecordHeads, row: int) -> tuple[str, int, int]:
+def _own_place(data: memoryview, heads: RecordHeads, row: int) -> tuple[str, int, int]:
     """Topic, queue and offset of the unit that a record has without further queues."""
-    start = int(heads.topic_position[row])
-    topic = data[start : start + int(heads.topic_bytes[row])].tobytes().decode("utf-8", "replace")
-    return topic, int(heads.queue_id[row]), int(heads.queue_offset[row])
+    return topic_of(data, heads, row).decode("utf-8", "replace"), heads.queue_id[row], heads.queue_offset[row]
 
 
 def _belongs(key: QueueKey, offset: int, parts: RecordParts) -> bool:
@@ -306,20 +316,29 @@ def _check_files(reader: QueueFileReader) -> Iterator[StoreFinding]:
             yield StoreFinding(*place, f"the file before this one ends at {expected:,}: {base - expected:,} bytes are missing")
 
 
-def _holes(reader: QueueFileReader, start: int, zero: np.typing.NDArray[np.bool_]) -> Iterator[StoreFinding]:
-    edges = np.flatnonzero(np.diff(zero.astype(np.int8), prepend=0, append=0))
-    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        yield StoreFinding(
-            *reader.place(start + first), f"{last - first:,} units from {start + first:,} on are empty; others follow"
-        )
+def _places_to_tell(reader: QueueFileReader, start: int, units: bytes, state: array[int]) -> Iterator[StoreFinding]:
+    """Holes among some units of a queue, then units that do not lie behind the one before them; ``state`` counts on."""
+    state[k.AT], state[k.UNITS], state[k.IN_HOLE] = 0, len(units) // UNIT_BYTES, 0
+    edges: list[int] = []
+    misplaced: list[int] = []
+    while (reason := call(installed(), k.check_units, state, units)) != k.ALL_UNITS:
+        (edges if reason == k.HOLE else misplaced).append(start + state[k.AT])
+    if len(edges) % 2:
+        edges.append(start + state[k.UNITS])
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        yield StoreFinding(*reader.place(first), f"{end - first:,} units from {first:,} on are empty; others follow")
+    for row in (behind - 1 for behind in misplaced):
+        physical = _unit_at(units, row - start).physical_offset
+        text = f"unit {row:,} points to {physical:,}, which does not lie behind the unit before it"
+        yield StoreFinding(*reader.place(row), text)
 
 
-def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Units) -> Iterator[StoreFinding]:
+def _differences(reader: QueueFileReader, offset: int, found: QueueUnit, wanted: QueueUnit) -> Iterator[StoreFinding]:
     """Compare size and tags code of one unit with the record's; a code in the extension is looked up there."""
-    if found["record_bytes"] != wanted["record_bytes"]:
-        text = f"unit {offset:,} says {found['record_bytes']:,} bytes; the record at {wanted['physical_offset']:,} has "
-        yield StoreFinding(*reader.place(offset), f"{text}{wanted['record_bytes']:,}")
-    code = int(found["tags_code"])
+    if found.record_bytes != wanted.record_bytes:
+        text = f"unit {offset:,} says {found.record_bytes:,} bytes; the record at {wanted.physical_offset:,} has "
+        yield StoreFinding(*reader.place(offset), f"{text}{wanted.record_bytes:,}")
+    code = found.tags_code
     if is_address(code):
         extension = reader.ext_unit_at(code)
         if extension is None:
@@ -327,6 +346,6 @@ def _differences(reader: QueueFileReader, offset: int, found: Units, wanted: Uni
             yield StoreFinding(*reader.place(offset), text)
             return
         code = extension.tags_code
-    if code != wanted["tags_code"]:
-        text = f"unit {offset:,} has tags code {code}; the record at {wanted['physical_offset']:,} has {wanted['tags_code']}"
+    if code != wanted.tags_code:
+        text = f"unit {offset:,} has tags code {code}; the record at {wanted.physical_offset:,} has {wanted.tags_code}"
         yield StoreFinding(*reader.place(offset), text)

@@ -9,19 +9,12 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT_BYTES
+from broker_core.engine.store.consume_queue import PRE_BLANK_SIZE, UNIT, UNIT_BYTES
 from broker_core.engine.store.consume_queue_ext import UNIT_BYTES_MAX, ExtUnit, decode_unit, offset_of
 from broker_core.engine.store.file_map import end_of_data
 from broker_core.engine.store.paths import StorePaths, offset_files, offset_name, queue_directories
-from broker_core.engine.store.record_columns import UNIT_TYPE
 from broker_core.platform import files
-
-Units = npt.NDArray[Any]
 
 UNITS_AT_A_TIME = 65_536
 _END_UNITS = 4_096
@@ -53,7 +46,7 @@ class QueueFileReader:
         base = position - position % self.file_bytes if self.file_bytes else 0
         return str((self.directory / offset_name(base)).relative_to(self._root)), position - base
 
-    def units(self, offset: int, count: int) -> Units:
+    def units(self, offset: int, count: int) -> bytes:
         """Up to ``count`` units from ``offset`` on; fewer at the end, and at a missing file."""
         parts = []
         while count > 0 and self.file_bytes:
@@ -63,13 +56,13 @@ class QueueFileReader:
             wanted = min(count * UNIT_BYTES, base + self.file_bytes - position)
             data = b"" if descriptor is None else files.read_at(descriptor, wanted, position - base)
             data = data[: len(data) // UNIT_BYTES * UNIT_BYTES]
-            parts.append(np.frombuffer(data, dtype=UNIT_TYPE))
+            parts.append(data)
             if len(data) < wanted:
                 break
             offset, count = offset + len(data) // UNIT_BYTES, count - len(data) // UNIT_BYTES
-        return np.concatenate(parts) if parts else np.empty(0, dtype=UNIT_TYPE)
+        return b"".join(parts)
 
-    def blocks(self) -> Iterator[tuple[int, Units]]:
+    def blocks(self) -> Iterator[tuple[int, bytes]]:
         """All units in blocks of `UNITS_AT_A_TIME`, each with its queue offset."""
         for start in range(self.first, self.end, UNITS_AT_A_TIME):
             yield start, self.units(start, min(UNITS_AT_A_TIME, self.end - start))
@@ -78,11 +71,8 @@ class QueueFileReader:
         """Physical offset of the record of the first unit; 0 where earlier units were deleted, None without units."""
         if self.first or not self.end:
             return 0 if self.end else None
-        for _, units in self.blocks():
-            used = units[units["record_bytes"] > 0]
-            if len(used):
-                return int(used["physical_offset"][0])
-        return None
+        units = (unit for _, block in self.blocks() for unit in UNIT.iter_unpack(block))
+        return next((physical for physical, size, _ in units if size > 0), None)
 
     def _descriptor(self, base: int) -> int | None:
         if self._open is None or self._open[0] != base:
@@ -98,9 +88,10 @@ class QueueFileReader:
         for path, base in reversed(self.files):
             size = min(-(-end_of_data(path) // UNIT_BYTES), self.file_bytes // UNIT_BYTES)
             for start in range((size - 1) // _END_UNITS * _END_UNITS, -1, -_END_UNITS):
-                used = np.flatnonzero(self.units(base // UNIT_BYTES + start, min(_END_UNITS, size - start))["record_bytes"])
-                if len(used):
-                    return base // UNIT_BYTES + start + int(used[-1]) + 1
+                units = self.units(base // UNIT_BYTES + start, min(_END_UNITS, size - start))
+                used = [number for number, (_, size, _) in enumerate(UNIT.iter_unpack(units)) if size]
+                if used:
+                    return base // UNIT_BYTES + start + used[-1] + 1
         return self.first
 
     def ext_unit_at(self, address: int) -> ExtUnit | None:
@@ -146,7 +137,6 @@ class QueueReaders:
             reader.close()
 
 
-def is_blank(units: Units) -> npt.NDArray[np.bool_]:
-    """Which units only fill the place of deleted units (docs/spec/store.md §4.4)."""
-    blank: npt.NDArray[np.bool_] = (units["record_bytes"] == PRE_BLANK_SIZE) & (units["physical_offset"] == 0)
-    return blank
+def is_blank(physical_offset: int, record_bytes: int) -> bool:
+    """Whether a unit only fills the place of a deleted one (docs/spec/store.md §4.4)."""
+    return record_bytes == PRE_BLANK_SIZE and physical_offset == 0

@@ -75,7 +75,7 @@ class Verification:
         for window in log.windows():
             yield from _taken(log.findings)
             self.records += len(window.heads)
-            last_store_ms = max(last_store_ms, int(window.heads.store_ms.max(initial=0)))
+            last_store_ms = max(last_store_ms, max(window.heads.store_ms, default=0))
             yield from queue_check.check_window(window)
             if index_check.is_needed:
                 yield from index_check.check_window(window)

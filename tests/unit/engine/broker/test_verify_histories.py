@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from broker_core.config import BrokerConfig, StoreConfig
+from broker_core.engine.store.consume_queue import UNIT
 from broker_core.engine.store.dispatch import further_queues
 from broker_core.engine.store.index_file import index_files
 from broker_core.engine.store.inspection.log_reader import LogReader
@@ -80,9 +80,9 @@ def damages(root: Path) -> Iterator[str]:
     in_queues: set[tuple[str, int]] = set()
     for (topic, queue_id), reader in readers.by_key.items():
         for start, units in reader.blocks():
-            is_kept = (units["record_bytes"] > 0) & (units["physical_offset"] >= log.min_offset)
-            used = np.flatnonzero(is_kept).tolist()
-            in_queues.update((topic, physical) for physical in units["physical_offset"][used].tolist())
+            named = {row: physical for row, (physical, size, _) in enumerate(UNIT.iter_unpack(units)) if size > 0}
+            used = [row for row, physical in named.items() if physical >= log.min_offset]
+            in_queues.update((topic, named[row]) for row in used)
             for row in {used[0], used[-1]} if used else ():
                 name, at = reader.place(start + row)
                 with changed(root / name, at, lambda data: bytes(len(data)), 20):

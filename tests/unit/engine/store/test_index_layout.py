@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker_core.engine.store.index_file import IndexHeader, index_files
 from broker_core.engine.store.index_keys import key_hash, record_keys
-from broker_core.engine.store.index_layout import items_of, slot_count, slots_of
+from broker_core.engine.store.index_layout import IndexItem, IndexItems, slot_at, slot_count
 from tests.support.golden import golden_store
 from tests.support.store_bench import INDEX_SLOTS, message
 
@@ -34,12 +33,12 @@ def small_index(slots: int = 7, items: int = 10) -> bytes:
 
 
 def test_the_worked_example():
-    data = np.frombuffer(small_index(), dtype=np.uint8)
-    header = IndexHeader.decode(data.tobytes())
+    data = small_index()
+    header = IndexHeader.decode(data)
     assert header == IndexHeader(1700000000123, 1700000003500, 0, 196, 3, 5)
     assert slot_count(data) == 7
-    assert items_of(data, 7)[4].tolist() == (2745032, 196, 3, 2)
-    assert slots_of(data, 7)[2745032 % 7] == 4
+    assert IndexItems(data, 7)[4] == IndexItem(2745032, 196, 3, 2)
+    assert slot_at(data, 2745032 % 7) == 4
 
 
 def test_keys_hash_as_the_worked_example_says():
@@ -60,14 +59,14 @@ def test_the_number_of_slots_is_found(name, tmp_path):
     files = index_files(golden.unpack(tmp_path) / "index")
     assert files
     expected = int(golden.expected["settings"]["maxHashSlotNum"])
-    assert {slot_count(np.frombuffer(path.read_bytes(), dtype=np.uint8)) for path in files} == {expected}
+    assert {slot_count(path.read_bytes()) for path in files} == {expected}
 
 
 @given(st.binary(max_size=600), st.booleans())
 def test_any_bytes_have_a_number_of_slots_or_none(noise, headed):
-    data = np.frombuffer((HEADER if headed else b"") + noise, dtype=np.uint8)
+    data = (HEADER if headed else b"") + noise
     slots = slot_count(data)
-    assert slots == 0 or len(items_of(data, slots)) > 1
+    assert slots == 0 or len(IndexItems(data, slots)) > 1
 
 
 def test_a_missing_directory_has_no_files_and_other_names_are_passed_over(tmp_path):
@@ -83,6 +82,6 @@ def test_zeros_that_look_like_a_first_item_do_not_move_the_slots(bench):
         properties = b"UNIQ_KEY\x0100000000000000000000000000000001\x02KEYS\x01k1 k2"
         store.put(message(topic="RMQ_SYS_TRANS_HALF_TOPIC", properties=properties))
         store.flush()
-    data = np.frombuffer(next((bench.root / "index").iterdir()).read_bytes(), dtype=np.uint8)
-    assert np.flatnonzero(slots_of(data, INDEX_SLOTS)).tolist() == [17, 18, 27]
+    data = next((bench.root / "index").iterdir()).read_bytes()
+    assert [slot for slot in range(INDEX_SLOTS) if slot_at(data, slot)] == [17, 18, 27]
     assert slot_count(data) == INDEX_SLOTS

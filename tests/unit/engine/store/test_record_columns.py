@@ -1,28 +1,27 @@
 from __future__ import annotations
 
+import itertools
 import random
 import struct
+from array import array
 from zlib import crc32
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker_core.config import StoreConfig
+from broker_core.engine.store.consume_queue import UNIT
 from broker_core.engine.store.dispatch import unit_tags_code
 from broker_core.engine.store.inspection.verify import Verification
 from broker_core.engine.store.layout import scan_records
-from broker_core.engine.store.log_window import good_records
-from broker_core.engine.store.record_columns import (
-    faults_of,
-    queue_groups,
-    queue_units,
-    unit_codes,
-)
+from broker_core.engine.store.record_columns import faults_of, queue_runs, topics_of, unit_codes
 from broker_core.engine.store.record_heads import HeadScan
+from broker_core.engine.store.scanned_window import FileScan
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.model import HostAddress
 from broker_core.protocol.message.record import decode_record, encode_record
+from broker_core.protocol.message.sys_flag import enters_queue
 from tests.support.machine_code import library
 from tests.support.store_bench import message
 from tests.support.store_writer import StoreWriter
@@ -47,15 +46,15 @@ PROPERTIES = [
 ]
 
 
-def log_of(values) -> bytes:
+def log_of(values, numbers=None) -> bytes:
     data = bytearray()
-    for number, value in enumerate(values):
-        data += encode_record(value, queue_offset=number, physical_offset=len(data), store_timestamp_ms=5_000 + number)
+    for time_ms, (value, number) in enumerate(zip(values, numbers or itertools.count(), strict=False), 5_000):
+        data += encode_record(value, queue_offset=number, physical_offset=len(data), store_timestamp_ms=time_ms)
     return bytes(data)
 
 
 def scanned(data: bytes):
-    return np.frombuffer(data, dtype=np.uint8), scan_records(data, 0, 0, len(data))
+    return memoryview(data), scan_records(data, 0, 0, len(data))
 
 
 def some_messages(count: int, seed: int = 3):
@@ -66,17 +65,46 @@ def some_messages(count: int, seed: int = 3):
             topic=randomness.choice(TOPICS),
             queue_id=randomness.randrange(3),
             properties=randomness.choice(PROPERTIES),
+            sys_flag=randomness.choice((0, 0, 4, 8, 12)),
         )
 
 
-def test_groups_are_the_queues_in_order():
-    data, heads = scanned(log_of(some_messages(600)))
-    expected: dict[tuple[str, int], list[int]] = {}
+def numbers_of(messages):
+    """Queue offsets that follow each other mostly."""
+    ends: dict[tuple[str, int], int] = {}
+    for index, one in enumerate(messages):
+        key = one.topic, one.queue_id
+        number = ends.get(key, 0) + 5 * (index % 100 == 99)
+        ends[key] = number + enters_queue(one.sys_flag)
+        yield number
+
+
+def test_runs_are_the_queues_in_order():
+    messages = list(some_messages(600))
+    data, heads = scanned(log_of(messages, numbers_of(messages)))
+    expected: dict[tuple[str, int], list[list[int]]] = {}
+    last: dict[tuple[str, int], int] = {}
     for row, position in enumerate(heads.position.tolist()):
         one = decode_record(data.tobytes(), position)
-        expected.setdefault((one.topic, one.queue_id), []).append(row)
-    found = {(group.topic.decode(), group.queue_id): group.rows.tolist() for group in queue_groups(data, heads)}
+        key = one.topic, one.queue_id
+        runs = expected.setdefault(key, [])
+        if enters_queue(one.sys_flag):
+            if last.get(key) != one.queue_offset - 1:
+                runs.append([])
+            runs[-1].append(row)
+            last[key] = one.queue_offset
+    found: dict[tuple[str, int], list[list[int]]] = {key: [] for key in expected}
+    codes = unit_codes(data, heads, LEVELS).codes
+    for run in queue_runs(data, heads, codes):
+        rows = run.rows.tolist()
+        found[run.key].append(rows)
+        assert run.first == heads.queue_offset[rows[0]]
+        units = [(heads.physical_offset[row], heads.size[row], codes[row]) for row in rows]
+        assert list(UNIT.iter_unpack(run.units)) == units
     assert found == expected
+    assert list(found) == list(expected), "in the order of their first records"
+    assert sum(map(len, found.values())) > len(found)
+    assert list(topics_of(data, heads)) == [one.topic for one in messages]
 
 
 def test_codes_are_those_of_a_put():
@@ -106,10 +134,10 @@ def test_codes_of_records_of_equal_lengths_are_those_of_a_put(properties, other)
 
 
 def test_units_are_those_of_the_worked_layout():
-    _, heads = scanned(log_of([message(b"a"), message(b"bc")]))
-    units = queue_units(heads, np.array([1]), np.array([0, -1685804066]))
-    size = int(heads.size[0])
-    assert units.tobytes().hex() == f"{size:016x}{size + 1:08x}ffffffff9b84abde"
+    data, heads = scanned(log_of([message(b"a", queue_id=1), message(b"bc")]))
+    _, run = queue_runs(data, heads, memoryview(array("q", [0, -1685804066])))
+    size = heads.size[0]
+    assert run.units.hex() == f"{size:016x}{size + 1:08x}ffffffff9b84abde"
 
 
 @pytest.mark.parametrize("row", [0, 3])
@@ -117,7 +145,7 @@ def test_a_changed_body_is_a_wrong_checksum(row):
     data = bytearray(log_of([message(body) for body in (b"one", b"", b"two", b"three")]))
     heads = scan_records(bytes(data), 0, 0, len(data))
     data[int(heads.body_position[row])] ^= 1
-    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == [row]
+    assert faults_of(memoryview(data), heads).wrong_body == [row]
 
 
 @pytest.mark.parametrize("row", [0, 63, 64, 129])
@@ -125,15 +153,16 @@ def test_a_changed_body_is_a_wrong_checksum(row):
 def test_a_changed_body_among_equal_lengths_is_a_wrong_checksum(row, hosts):
     data = bytearray(log_of([message(b"%03d" % number, **hosts) for number in range(130)]))
     heads = scan_records(bytes(data), 0, 0, len(data))
-    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == []
+    assert faults_of(memoryview(data), heads).wrong_body == []
     data[int(heads.body_position[row])] ^= 1
-    assert faults_of(np.frombuffer(bytes(data), dtype=np.uint8), heads).wrong_body.tolist() == [row]
+    assert faults_of(memoryview(data), heads).wrong_body == [row]
 
 
 def test_no_records_have_no_groups_and_no_codes():
     data, heads = scanned(bytes(500))
-    assert list(queue_groups(data, heads)) == []
-    assert len(unit_codes(data, heads, LEVELS).codes) == 0
+    codes = unit_codes(data, heads, LEVELS).codes
+    assert len(codes) == 0
+    assert list(queue_runs(data, heads, codes)) == []
 
 
 def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Orders") -> bytes:
@@ -147,18 +176,18 @@ def ending_at_page(properties: bytes, before_border: int, *, topic: str = "Order
 def test_properties_and_topics_in_a_page_of_zeros_are_torn(before_border):
     whole = ending_at_page(b"", before_border) if before_border < 6 else ending_at_page(b"KEYS\x01some keys", before_border)
     if before_border >= 8:
-        assert faults_of(*scanned(whole + bytes(5_000))).torn.tolist() == []
+        assert faults_of(*scanned(whole + bytes(5_000))).torn == []
     torn = bytearray(whole[:4096].ljust(len(whole), b"\0")) + bytes(5_000)
     data, heads = scanned(bytes(torn))
-    assert not len(heads) or faults_of(data, heads).torn.tolist() == [0]
+    assert not len(heads) or faults_of(data, heads).torn == [0]
     assert len(heads) or before_border < 9
 
 
 def test_a_page_of_zeros_amid_long_properties_is_torn():
     whole = bytearray(log_of([message(b"b", properties=b"K\x01" + b"v" * 12_000)]))
-    assert faults_of(*scanned(bytes(whole))).torn.tolist() == []
+    assert faults_of(*scanned(bytes(whole))).torn == []
     whole[4096:8192] = bytes(4096)
-    assert faults_of(*scanned(bytes(whole))).torn.tolist() == [0]
+    assert faults_of(*scanned(bytes(whole))).torn == [0]
 
 
 def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
@@ -166,7 +195,7 @@ def test_zero_bytes_in_properties_are_not_torn_while_anything_follows_them():
     data = bytearray(log_of([message(bytes(4096 - 88 - 1 - 6 - 2 - 3), properties=properties), message(b"next")]))
     found, heads = scanned(bytes(data))
     assert len(heads) == 2
-    assert faults_of(found, heads).torn.tolist() == []
+    assert faults_of(found, heads).torn == []
 
 
 def test_an_empty_length_at_a_border_is_not_torn():
@@ -174,7 +203,7 @@ def test_an_empty_length_at_a_border_is_not_torn():
         whole = ending_at_page(b"", before_border)
         data, heads = scanned(whole + bytes(5_000))
         assert len(heads) == 1
-        assert faults_of(data, heads).torn.tolist() == []
+        assert faults_of(data, heads).torn == []
 
 
 # ---- checksums of whole records ----------------------------------------------------------------------------------------
@@ -203,22 +232,23 @@ def test_the_digits_of_a_record_checksum_are_those_of_the_specification(tmp_path
     assert int(record[9:19][::-1]) == 785270771
     data, start = with_record_crc(tmp_path)
     heads = scan_records(data, 0, 0, len(data))
-    faults = faults_of(np.frombuffer(data, dtype=np.uint8), heads)
+    faults = faults_of(memoryview(data), heads)
     assert heads.physical_offset[1] == start
-    assert (faults.without_crc.tolist(), faults.wrong_crc.tolist()) == ([0, 2], [])
+    assert (faults.with_crc, faults.wrong_crc) == ([1], [])
 
 
 def test_a_wrong_record_checksum_is_noticed(tmp_path):
     data, _ = with_record_crc(tmp_path, break_it=True)
     heads = scan_records(data, 0, 0, len(data))
-    assert faults_of(np.frombuffer(data, dtype=np.uint8), heads).wrong_crc.tolist() == [1]
+    assert faults_of(memoryview(data), heads).wrong_crc == [1]
 
 
 @pytest.mark.parametrize(("forced", "expected"), [(False, 3), (True, 0)])
 def test_recovery_asks_for_record_checksums_where_it_is_told_to(tmp_path, forced, expected):
     data, _ = with_record_crc(tmp_path, break_it=True)
-    window = good_records(memoryview(data), 0, 0, len(data), check_crc=True, force_record_crc=forced)
-    assert (len(window.heads) if window else 0) == expected
+    config = StoreConfig(root=tmp_path, force_record_crc=forced)
+    window = FileScan(config, LEVELS).window(memoryview(data), 0, 0, len(data), 0)
+    assert (len(list(window.records())) if window else 0) == expected
 
 
 def test_verify_names_a_record_whose_checksum_is_wrong(tmp_path):
@@ -240,7 +270,7 @@ def test_records_are_told_apart_by_topic_however_many_there_are(way, count):
         )
     heads = scan_records(bytes(data), 0, 0, len(data))
     scan = HeadScan(library() if way == "machine code" else None)
-    groups = scan.groups(np.frombuffer(bytes(data), dtype=np.uint8), heads.topic_position, heads.topic_bytes)
+    groups = scan.groups(memoryview(data), heads.topic_position, heads.topic_bytes)
     found: dict[bytes, list[int]] = {}
     for row, group in enumerate(groups.of_row.tolist()):
         first = int(groups.firsts[group])
