@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from broker_core.engine.store.dispatch import unit_tags_code
@@ -24,9 +24,6 @@ from broker_core.native.records import ODD_CODE, UNIT_BYTES
 from broker_core.protocol.delay_levels import DelayLevels
 from broker_core.protocol.message.properties import number_of
 from broker_core.protocol.message.record import CRC_MASK
-
-UNIT_TYPE: Final = [("physical_offset", ">i8"), ("record_bytes", ">i4"), ("tags_code", ">i8")]
-"""Consume queue unit, as the timer reads many of them."""
 
 
 class QueueRun(NamedTuple):

@@ -11,7 +11,7 @@ import secrets
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from broker_core.native import checks as c
 from broker_core.native import heads as k
@@ -20,16 +20,6 @@ from broker_core.native.calls import call
 from broker_core.native.library import Function, Library
 from broker_core.native.records import FULL
 from broker_core.protocol.message.record import FIXED_BYTES
-
-if TYPE_CHECKING:  # what the timer takes from here until it does without
-    import numpy as np
-    import numpy.typing as npt
-
-    Bytes = npt.NDArray[np.uint8]
-    Int64s = npt.NDArray[np.int64]
-    Bools = npt.NDArray[np.bool_]
-else:
-    Bytes = Int64s = Bools = memoryview
 
 _ROWS_AT_FIRST = (1 << 16) + 24
 """Room for records: 9 MB. No power of two, because columns would then share the lines of the cache."""
