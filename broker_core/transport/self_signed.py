@@ -1,6 +1,6 @@
 """Certificates that sign themselves, in the encoding of X.690.
 
-Source: RFC 5280 §4 (certificates and extensions), RFC 5480 (keys on curves), RFC 5915 (private keys).
+Source: RFC 5280 section 4 (certificates and extensions), RFC 5480 (keys on curves), RFC 5915 (private keys).
 """
 
 from __future__ import annotations
