@@ -384,7 +384,7 @@ def test_what_would_help_says_how_many_consumers_can_read(qapp):
     advice = Help(HelpKind.MORE_CONSUMERS, more=2, queues=8)
     assert help_text(advice) == "2 more consumers would drain it; at most 8 in all, one for each queue"
     with shown_in("zh"):
-        assert help_text(advice) == "再加 2 个消费者即可消化；最多 8 个，每个队列一个"
+        assert help_text(advice) == "再加 2 个消费者即可消化；总共最多 8 个，每个队列一个"
 
 
 def test_the_queues_of_a_group_keep_their_room_beside_what_would_help(make_view, qtbot):

@@ -50,7 +50,7 @@ LOST = (
         Place("transactions", {"show": "open"}),
         (MISSING, "0 undecided on the brokers that answered", r".*No open transactions on the brokers that answered\."),
     ),
-    (Place("clients"), (rf".* {MISSING}",)),
+    (Place("clients"), (MISSING,)),
     (Place("store"), (rf"- {A} \| .* \| yes \| .*", rf"- {B} \| .* \| no answer for <age>: cannot connect to .* \| .*")),
     (Place("messages", {"topic": "orders"}), (MISSING, HERE, "6 messages, newest first")),
     (Place("tail"), (r"\[Following in part\]",)),

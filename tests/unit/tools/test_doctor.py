@@ -262,7 +262,7 @@ def test_the_grpc_port_is_tried_in_plain_text_and_tls(tmp_path, monkeypatch):
             assert given.note == "serves plain text, TLS"
             assert given.took_ms >= 0
             named = (await examined(broker.name_server_address, grpc=""))[-1]
-            assert (named.address, named.note) == (broker.grpc_address, "serves plain text and TLS")
+            assert (named.address, named.note) == (broker.grpc_address, "serves plain text, TLS")
             monkeypatch.setattr(doctor_module, "grpc_port_of", lambda _settings: "")
             monkeypatch.setattr(doctor_module, "GRPC_PORT", broker.grpc.server.port)
             usual = (await examined(broker.name_server_address, grpc=""))[-1]

@@ -80,7 +80,7 @@ def test_a_page_shows_where_and_when_messages_will_be_delivered(bench):
         last = bench.put(3, "last")
         page = running.page(3)
         assert page.heads[0] == (
-            0, put.physical_offset, bench.clock() + 10_000, bench.clock(), "Orders", 2, "a", "k1 k2", "U", 4,
+            0, put.physical_offset, bench.clock() + 10_000, bench.clock(), "Orders", 2, "a", "k1 k2", "U", 4, 2,
         )  # fmt: skip
         assert [head.queue_offset for head in page.heads] == [0, 2]
         assert (page.unreadable, page.next_offset, page.max_offset) == (1, 3, 3)

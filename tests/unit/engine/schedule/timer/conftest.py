@@ -4,8 +4,20 @@ from tests.support.timer_bench import TimerBench
 
 
 @pytest.fixture
-def bench(tmp_path):
-    made = TimerBench(tmp_path / "store").open()
-    yield made
-    for store in made.stores.opened:
-        store.close()
+def open_bench(tmp_path):
+    """Opens benches with settings of their own, and closes all of their stores."""
+    made = []
+
+    def opened(**settings):
+        made.append(TimerBench(tmp_path / f"store{len(made) or ''}", **settings).open())
+        return made[-1]
+
+    yield opened
+    for bench in made:
+        for store in bench.stores.opened:
+            store.close()
+
+
+@pytest.fixture
+def bench(open_bench):
+    return open_bench()

@@ -9,7 +9,7 @@ from broker_core.engine.store.results import NEVER_STORED, PutStatus
 from broker_core.protocol.message.properties import PROPERTIES_BYTES_MAX, encode_properties
 from broker_core.protocol.names import WHEEL_TIMER_TOPIC
 from tests.support.store_bench import message
-from tests.support.timer_bench import DAY_MS, TimerBench
+from tests.support.timer_bench import DAY_MS
 
 SECOND = 1_000
 
@@ -219,8 +219,8 @@ def test_a_clock_set_forward_by_more_than_a_turn_of_the_wheel_loses_nothing(benc
     assert bench.delivered() == ["first", "second", "new"]
 
 
-def test_what_is_overdue_by_more_than_a_unit_can_say_is_delivered_after_a_stop_too(tmp_path):
-    bench = TimerBench(tmp_path / "store", precision_ms=5 * SECOND).open()
+def test_what_is_overdue_by_more_than_a_unit_can_say_is_delivered_after_a_stop_too(open_bench):
+    bench = open_bench(precision_ms=5 * SECOND)
     bench.send("a", bench.clock() + 10 * SECOND)
     bench.clock.advance(40 * DAY_MS)
     bench.work.turn(bench.clock())
