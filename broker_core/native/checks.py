@@ -139,7 +139,7 @@ NOT_BEHIND: Final = 2
 
 
 def check_units(state: Table, units: Bytes) -> int:
-    """Check the units of a queue up to the next place that is to be told; returns which.
+    """Check the units of a queue up to the next place that is to be reported; returns which.
 
     Args:
         state: The columns above.
