@@ -24,7 +24,9 @@ from broker_core.protocol.message.receipt_handle import ReceiptHandle
 from broker_core.protocol.message.tags import java_string_hash
 from tests.support.broker_bench import SMALL_FILES
 from tests.support.broker_thread import broker_thread
+from tests.support.grpc_broker import grpc_broker
 from tests.support.grpc_stub import RawClient, message, receive_request, resource
+from tests.support.waiting import wait_until
 
 ACCOUNTS = """
 accounts:
@@ -78,15 +80,15 @@ def test_the_usual_port_may_be_taken_and_a_chosen_one_may_not(tmp_path, monkeypa
 
 
 def test_calls_end_with_the_broker(tmp_path):
-    with broker_thread(tmp_path, config_of(tmp_path)) as running:
-        running.create("T", 1)
-        with RawClient(running.broker.grpc.server.port) as client:
-            client.announce_consumer("G", "T")
-            waiting = client.start_receive(receive_request("G", "T", poll=20))
-            running.thread.call(running.broker.stop())
-            with pytest.raises(grpc.RpcError) as ended:
-                list(waiting)
-            assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
+    with grpc_broker(tmp_path) as broker, RawClient(broker.port) as client:
+        broker.running.create("T", 1)
+        client.announce_consumer("G", "T")
+        waiting = client.start_receive(receive_request("G", "T", poll=20))
+        wait_until(lambda: broker.held() == 1, "no receive waits")  # the client tries one again that it has not sent yet
+        broker.running.thread.call(broker.running.broker.stop())
+        with pytest.raises(grpc.RpcError) as ended:
+            list(waiting)
+        assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
 def test_a_transaction_can_be_ended_after_a_restart(tmp_path):
