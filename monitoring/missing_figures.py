@@ -101,7 +101,7 @@ class LackWatch:
 # ---- in words ----------------------------------------------------------------------------------------------------------
 
 CAUSE_TEXTS = {
-    Cause.INSIDE_ONLY: "only Orbit's broker tells it",
+    Cause.INSIDE_ONLY: "only Orbit's broker reports it",
     Cause.NOT_TOLD: "the brokers do not tell it",
     Cause.AWAY: "no full answer of {parts}",
     Cause.UNREAD: "not all of it is read yet",

@@ -121,7 +121,7 @@ LOG_END: Final = 4
 IN_LOG: Final = 5
 """Units of records that the log may hold."""
 BEYOND: Final = 6
-"""Units of records behind it."""
+"""Units whose records would begin after the end of the log."""
 FIRST_BEYOND: Final = 7
 """The first of these."""
 IN_HOLE: Final = 8

@@ -168,7 +168,7 @@ def mark_between(column: Table, count: int, borders: Table, border_count: int, r
     Args:
         column: A number of each row.
         count: How many rows there are.
-        borders: Ascending: the first number inside of a range, the first behind it, the first inside of the next, and so on.
+        borders: The ranges, ascending: of each its first number and the first number after it.
         border_count: How many there are; odd where the last range has no end.
         rows: Gets 1 or 0 for each row.
     """

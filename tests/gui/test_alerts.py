@@ -412,7 +412,7 @@ def test_a_rule_that_cannot_be_judged_says_so_and_why(make_view):
     tip = cells[0].data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("It cannot be judged: no full answer of broker-b.\nSince 20")
     assert cells[3].data(Qt.ItemDataRole.ToolTipRole) == tip
-    assert row_of(view, "inside")[1][3].data() == "only Orbit's broker tells it"
+    assert row_of(view, "inside")[1][3].data() == "only Orbit's broker reports it"
     assert chips_of(view.header) == ["2 cannot be judged"]
     view.grid.select_key("fast")
     assert view.lack.whole_text() == "It cannot be judged: no full answer of broker-b."

@@ -140,7 +140,9 @@ def fits(widget: QWidget) -> bool:
 def test_the_part_of_a_broker_that_is_down_is_marked_everywhere_and_comes_back(scene: Scene) -> None:
     watched = scene.watched
     scene.clients.call(scene.cluster.brokers[1].stop())
-    watched.until(lambda: scene.banner.startswith(f"A part of the cluster is missing. {B}: no answer for "), "it is not told")
+    watched.until(
+        lambda: scene.banner.startswith(f"A part of the cluster is missing. {B}: no answer for "), "the banner does not name it"
+    )
     watched.until(lambda: kept(watched) == -1, "what it held is still counted")
     live = watched.window.tool_bar.live_button
     watched.until(lambda: live.text() == "In part", "all figures are said to be live")
@@ -180,7 +182,7 @@ def test_a_broker_that_does_not_answer_as_it_should_is_named_with_reason_and_age
 ) -> None:
     watched, failing = scene.watched, scene.cluster.brokers[1]
     failing.answer_all(answer)
-    watched.until(lambda: B in scene.banner and reason in scene.banner, "it is not told")
+    watched.until(lambda: B in scene.banner and reason in scene.banner, "the banner does not name it")
     assert A not in scene.banner
     first = age_of(scene.banner)
     watched.until(lambda: age_of(scene.banner) > max(first, 0), "its age stands still")
@@ -190,7 +192,7 @@ def test_a_broker_that_does_not_answer_as_it_should_is_named_with_reason_and_age
     lag, _patterns = LOST[3]
     assert scene.unsaid(lag, (rf"- orders \| {A} 0 \| 5 \| 1 \| 4 \| .*",)) == [], "the other broker is not followed any more"
     failing.answers = {}
-    watched.until(lambda: not scene.banner, "it is still told")
+    watched.until(lambda: not scene.banner, "the banner still names it")
     assert scene.unsaid(messages, ("16 messages, newest first",)) == []
     assert watched.console.errors.count == 0
 
@@ -198,14 +200,16 @@ def test_a_broker_that_does_not_answer_as_it_should_is_named_with_reason_and_age
 def test_without_its_name_server_a_window_shows_the_brokers_and_says_what_is_missing(scene: Scene) -> None:
     watched = scene.watched
     scene.clients.call(scene.cluster.stop_name_server())
-    watched.until(lambda: re.search(r"name server: for \d+ s: cannot connect to .*$", scene.banner), "it is not told")
+    watched.until(
+        lambda: re.search(r"name server: for \d+ s: cannot connect to .*$", scene.banner), "the banner does not name it"
+    )
     first = age_of(scene.banner)
     watched.until(lambda: age_of(scene.banner) > first, "its age stands still")
     scene.cluster.brokers[1].held["orders"] = 7
     lag, _patterns = LOST[3]
     assert scene.unsaid(lag, (rf"- orders \| {B} 0 \| 7 \| 1 \| 6 \| .*",)) == []
     scene.clients.call(scene.cluster.start_name_server())
-    watched.until(lambda: not scene.banner, "it is still told")
+    watched.until(lambda: not scene.banner, "the banner still names it")
     assert watched.console.errors.count == 0
 
 
@@ -227,7 +231,7 @@ def test_brokers_that_never_let_anybody_in_are_not_said_to_have_nothing(qapp: QA
         one.answer_all(refused)
     with scene_of(qapp, home, brokers) as scene:
         watched = scene.watched
-        watched.until(lambda: {A, B} <= set(re.findall(r"broker-[ab]", scene.banner)), "they are not told")
+        watched.until(lambda: {A, B} <= set(re.findall(r"broker-[ab]", scene.banner)), "the banner does not name them")
         for place, patterns in BLANK:
             said = watched.see(place, lambda _name, said, patterns=patterns: not missing(said, patterns))
             assert missing(said, patterns) == [], place
@@ -236,6 +240,6 @@ def test_brokers_that_never_let_anybody_in_are_not_said_to_have_nothing(qapp: QA
             ] == [], place
         for one in brokers:
             one.answers = {}
-        watched.until(lambda: not scene.banner, "it is still told")
+        watched.until(lambda: not scene.banner, "the banner still names it")
         watched.until(lambda: kept(watched) == 12, "the messages are not known")
         assert watched.console.errors.count == 0

@@ -137,12 +137,13 @@ _OF_OTHERS = (
 )  # fmt: skip
 
 
+def core_alone() -> list[str]:
+    """The program as if the packages of the other parts were not installed."""
+    return [sys.executable, "-c", _WITHOUT.format(names=set(_OF_OTHERS), main=main_command()[-1])]
+
+
 def with_the_core_alone(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as if the packages of the other parts were not installed."""
-    program = _WITHOUT.format(names=set(_OF_OTHERS), main=main_command()[-1])
-    return subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
-    )
+    return subprocess.run([*core_alone(), *words], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -178,3 +179,19 @@ def test_a_connection_through_an_ssh_server_needs_the_part_with_tunnels(tmp_path
     assert done.returncode == 1
     assert "SSH tunnels need packages that are not installed: asyncssh. Install" in done.stderr
     assert "part “window”" in done.stderr
+
+
+def test_a_broker_of_the_core_serves_and_says_in_a_line_what_would_keep_its_history(tmp_path: Path):
+    words = ("broker", "--store", str(tmp_path / "store"), "--port", "0", "--ns-port", "0", "--grpc-port", "0")
+    with subprocess.Popen(
+        [*core_alone(), *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as broker:
+        assert broker.stdout is not None
+        assert broker.stdout.readline().startswith("ready ")
+        broker.terminate()
+        _, log = broker.communicate(timeout=60)
+    assert broker.returncode == 0
+    assert "Traceback" not in log
+    assert [line.partition("no history is kept: ")[2][:60] for line in log.splitlines() if "history" in line] == [
+        "the history needs packages that are not installed: numpy. In"
+    ]

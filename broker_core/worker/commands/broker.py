@@ -15,6 +15,7 @@ from broker_core.clock import wall_clock_ms
 from broker_core.config import BrokerConfig
 from broker_core.engine.broker.embedded import EmbeddedBroker
 from broker_core.engine.store.machine_code import faults_noted
+from broker_core.parts import HISTORY, install_text, lacks
 from broker_core.platform import memory
 from broker_core.transport.event_loop import new_event_loop, on_stop_signals, unless_stopped
 from broker_core.worker.logs import start_logging
@@ -36,12 +37,15 @@ def run_headless(config: BrokerConfig, open_history: OpenHistory | None = None) 
     The code is `EXIT_UNWRITTEN` if a stop could not write all configuration files, else 0.
 
     Prints one line to standard output when clients are served; all else is written to standard error. ``open_history`` opens
-    the history of the store; None: none is kept.
+    the history of the store; None: none is kept, nor is one where what records it is not installed.
     """
     memory.bound_heap()
     start_logging(None)
+    missing = lacks(HISTORY) if config.keep_history and open_history is not None else []
+    if missing:
+        logger.warning("no history is kept: %s", install_text(HISTORY, missing))
     with faults_noted(config.store), asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(_serve(config, open_history if config.keep_history else None))
+        return runner.run(_serve(config, open_history if config.keep_history and not missing else None))
 
 
 async def _serve(config: BrokerConfig, open_history: OpenHistory | None) -> int:

@@ -63,15 +63,15 @@ def units_of(of: Library | None, heads: RecordHeads, codes: memoryview, groups: 
     units += b"".join(UNIT.pack(*unit) for unit in STRANGE_UNITS)
     total = len(units) // 20
     state, places = array("q", bytes(8 * checks.STATE_COLUMNS)), array("q", bytes(8 * total))
-    state[checks.UNITS], state[checks.LOG_START], state[checks.LOG_END], told = total, 300, 3_000, []
+    state[checks.UNITS], state[checks.LOG_START], state[checks.LOG_END], found = total, 300, 3_000, []
     while reason := call(of, checks.check_units, state, units):
-        told.append((reason, state[checks.AT]))
-    told += state[checks.IN_LOG :]
+        found.append((reason, state[checks.AT]))
+    found += state[checks.IN_LOG :]
     state[checks.REACHED] = -1
     named = call(of, checks.unit_places, state, units, places)
     other, both = array("q", [-1, 0, 300, 301]), array("q", bytes(8 * (named + 4)))
     merged = call(of, heads_kernels.merge, places, named, other, len(other), both)
-    return [made, rows, runs, units, told, places, state[checks.BEYOND], both[:merged]]
+    return [made, rows, runs, units, found, places, state[checks.BEYOND], both[:merged]]
 
 
 def everything(of: Library | None, view: memoryview) -> list[Any]:

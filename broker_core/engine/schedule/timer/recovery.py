@@ -282,7 +282,7 @@ def _written_anew(log: TimerLog, units: Iterable[PendingUnit], reach: _Reach) ->
     for _position, slot_ms, unit in units:
         overdue.append(slot_ms if reach.place(slot_ms)[0] <= reach.low_ms else _NEVER)
         data += UNIT.pack(*unit)
-    logger.info("the timer log is written anew, with the %d units that wait", len(overdue))
+    logger.info("the timer log is rewritten with the %d units that wait", len(overdue))
     start = log.skip_to_new_file()
     in_order = (unpack_unit(data, UNIT.size * row) for row in sorted(range(len(overdue)), key=overdue.__getitem__))
     chains = _chains(_moved(log, in_order, reach), log, NO_PROGRESS)
